@@ -1,18 +1,19 @@
 /**
- * Distributed locks for Deno, Node, Bun and edge workers: the Redlock algorithm over independent Redis or Valkey
- * servers. If a minority of the servers is down, slow or hangs, a lock is delayed by at most one `nodeTimeoutMs`.
+ * Distributed locks for Deno, Node, Bun and edge workers: the Redlock algorithm over independent
+ * Redis or Valkey servers. If a minority of the servers is down, slow or hangs, a lock is delayed
+ * by at most one `nodeTimeoutMs`.
  *
- * {@linkcode createRedlock} is where to begin. The other entry points are `./operate` (check the nodes, list and break
- * locks), `./nodes` (nodes on any client or store), `./upstash` (nodes over HTTP), `./redis` (the client and its errors),
- * `./otel` (traces and metrics), `./testing` (servers in memory) and `./cli` (the command).
- * `docs/architecture.md` is the map of the source.
+ * {@linkcode createRedlock} is where to begin. The other entry points are `./operate` (check the
+ * nodes, list and break locks), `./nodes` (nodes on any client or store), `./upstash` (nodes over
+ * HTTP), `./redis` (the client and its errors), `./otel` (traces and metrics), `./testing` (servers
+ * in memory) and `./cli` (the command). `docs/architecture.md` is the map of the source.
  *
  * @example Lock, work, release
  * ```ts
  * import { createRedlock } from "@hasp/redlock";
  * import { startNodes } from "@hasp/redlock/testing";
  *
- * await using nodes = await startNodes(3); // or the addresses of your servers: "redis://10.0.0.1", …
+ * await using nodes = await startNodes(3); // or your servers: "redis://10.0.0.1", …
  * await using redlock = createRedlock(nodes.addresses);
  *
  * await redlock.using("invoice:42", { ttlMs: 10_000 }, async (lock) => {

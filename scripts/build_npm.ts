@@ -1,7 +1,8 @@
 /**
- * Builds the npm package into `npm/`: through dnt, or, where JSR cannot be reached, through TypeScript itself. It
- * says which way it went; the files are the same, as `check_npm.ts` checks wherever dnt can be had. With `--pack` it leaves
- * in a folder what is to be published: the tarball, and in the file `tag` the npm tag to publish it under.
+ * Builds the npm package into `npm/`: through dnt, or, where JSR cannot be reached, through
+ * TypeScript itself. It says which way it went; the files are the same, as `check_npm.ts` checks
+ * wherever dnt can be had. With `--pack` it leaves in a folder what is to be published: the
+ * tarball, and in the file `tag` the npm tag to publish it under.
  *
  * @module
  */
@@ -22,7 +23,10 @@ const HELP = `Usage: deno run -A scripts/build_npm.ts [options]
 /** Where the package is built; the folder is ignored by git. */
 export const PACKAGE_FOLDER: string = join(ROOT, "npm");
 
-/** Where {@linkcode packNpm} builds the package, below its folder, what `npm pack` said of it, and the way it went. */
+/**
+ * Where {@linkcode packNpm} builds the package, below its folder, what `npm pack` said of it, and
+ * the way it went.
+ */
 export const [BUILT, PACKED, WAY]: [string, string, string] = ["built", "packed.json", "way"];
 
 /** How the code is emitted. */

@@ -1,7 +1,7 @@
 /**
- * Builds the npm package, packs it, installs it as a user would, and checks what came of it. `--sizes` lists the
- * modules by weight too. `--filter TEXT` runs the checks with the text in their names. `--junit-path FILE` leaves a report
- * there.
+ * Builds the npm package, packs it, installs it as a user would, and checks what came of it.
+ * `--sizes` lists the modules by weight too. `--filter TEXT` runs the checks with the text in their
+ * names. `--junit-path FILE` leaves a report there.
  *
  * @module
  */
@@ -31,20 +31,32 @@ const ALLOWED_FILES = [
   /^esm\/src\/cli\/(mod\.js|LICENSES\.txt)$/,
 ];
 
-/** The most that the library may weigh, the command line, the declarations and the maps, in bytes; what people read is beside that. */
+/**
+ * The most that the library may weigh, the command line, the declarations and the maps, in bytes;
+ * what people read is beside that.
+ */
 const CODE_BYTES_MAX = 570_000; // a third of it are the servers in memory and the suite for nodes
 const PROGRAM_BYTES_MAX = 220_000;
 const DECLARATION_BYTES_MAX = 190_000;
 const MAP_BYTES_MAX = 370_000; // Node reads them only when it is asked to
 
-/** Where the runtimes' own names may stand: in the transports, and in the command line, which is a program for Node. */
+/**
+ * Where the runtimes' own names may stand: in the transports, and in the command line, which is a
+ * program for Node.
+ */
 const TRANSPORTS = /^src\/(transport|cli)\//;
 
-/** The runtimes' own names; what Deno asks to print, and what a process is called, are looked up where they exist. */
+/**
+ * The runtimes' own names; what Deno asks to print, and what a process is called, are looked up
+ * where they exist.
+ */
 const RUNTIME_NAMES =
   /\bDeno\.(?!(customInspect|hostname|permissions|pid)\b)|["']Deno["']|["'](?:node|cloudflare):/;
 
-/** Imports every entry point that needs no other package both ways, and takes a lock with what it finds. */
+/**
+ * Imports every entry point that needs no other package both ways, and takes a lock with what it
+ * finds.
+ */
 const LOADING = `
 import { createRequire } from "node:module";
 const require = createRequire(import.meta.url);
@@ -260,7 +272,9 @@ async function checkLoading({ folder }: Consumer): Promise<string> {
   return said.join("; ");
 }
 
-/** Throws errors in code that modules share, and in an entry point's own, with the maps and without. */
+/**
+ * Throws errors in code that modules share, and in an entry point's own, with the maps and without.
+ */
 async function checkStacks({ folder }: Consumer): Promise<string> {
   const script = join(folder, "stacks.mjs");
   await Deno.writeTextFile(script, STACKS);
@@ -276,7 +290,9 @@ async function checkStacks({ folder }: Consumer): Promise<string> {
   return "src/create_redlock.ts, src/testing/start_nodes.ts";
 }
 
-/** Loads the entry point for OpenTelemetry without its package, which must fail alone, and with it. */
+/**
+ * Loads the entry point for OpenTelemetry without its package, which must fail alone, and with it.
+ */
 async function checkTelemetry({ folder }: Consumer): Promise<string> {
   const script = join(folder, "telemetry.mjs");
   await Deno.writeTextFile(script, TELEMETRY);

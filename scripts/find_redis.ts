@@ -1,6 +1,6 @@
 /**
- * Finds a `redis-server` to run the tests against, and fetches one into the project when the machine
- * has none.
+ * Finds a `redis-server` to run the tests against, and fetches one into the project when the
+ * machine has none.
  *
  * Looked at in this order: the `REDIS_SERVER` variable; `redis-server` or `valkey-server` on `PATH`
  * and in the usual folders; an earlier download in `.cache/redis`; Debian's packages, which are
@@ -32,12 +32,13 @@ const VERSION_WITHIN_MS = 10_000;
 /**
  * Finds a Redis server, fetching one into the project's cache when the machine has none.
  *
- * Any number of processes may call this at the same time: a download becomes visible only when it is
- * complete and was seen to run.
+ * Any number of processes may call this at the same time: a download becomes visible only when it
+ * is complete and was seen to run.
  *
  * @returns The absolute path of an executable that takes the arguments of `redis-server`. A signal
  * sent to its process reaches the server itself.
- * @throws {Error} If there is no server and none could be fetched; the message says how to install one.
+ * @throws {Error} If there is no server and none could be fetched; the message says how to install
+ * one.
  */
 export async function findRedisServer(): Promise<string> {
   const named = Deno.env.get("REDIS_SERVER");
@@ -94,8 +95,9 @@ async function fetchServer(): Promise<void> {
 }
 
 /**
- * Downloads the server and every package it needs that the machine lacks. apt itself works out which;
- * it reads the system's package lists, or lists of our own where those are missing or out of date.
+ * Downloads the server and every package it needs that the machine lacks. apt itself works out
+ * which; it reads the system's package lists, or lists of our own where those are missing or out of
+ * date.
  */
 async function downloadPackages(work: string): Promise<void> {
   await Deno.mkdir(join(work, "cache", "archives", "partial"), { recursive: true });
@@ -116,7 +118,9 @@ async function downloadPackages(work: string): Promise<void> {
   }
 }
 
-/** Settings by which apt needs no root and writes to `work` only; hooks of the system are left out. */
+/**
+ * Settings by which apt needs no root and writes to `work` only; hooks of the system are left out.
+ */
 function aptConfig(work: string): string {
   return `Dir::Cache "${join(work, "cache")}";
 Dir::Cache::archives "archives/";
@@ -137,7 +141,9 @@ async function unpackPackages(archives: string, root: string): Promise<void> {
   }
 }
 
-/** Writes a script that runs the unpacked server with the unpacked libraries, wherever `root` is. */
+/**
+ * Writes a script that runs the unpacked server with the unpacked libraries, wherever `root` is.
+ */
 async function writeWrapper(root: string): Promise<void> {
   const folders = await foldersOfLibraries(root);
   const libraries = folders.map((folder) => `$root/${relative(root, folder)}`).join(":");

@@ -1,6 +1,6 @@
 /**
- * Finds the runtimes beside Deno that the library is tested on: on `PATH`, else from npm, among the tools of
- * `package/tools.ts`. Node counts from the release on that runs TypeScript as it is.
+ * Finds the runtimes beside Deno that the library is tested on: on `PATH`, else from npm, among the
+ * tools of `package/tools.ts`. Node counts from the release on that runs TypeScript as it is.
  *
  * Run as a program it prints the path of each executable.
  *
@@ -21,8 +21,8 @@ const SOURCES = {
 /**
  * Finds one runtime, fetching it into the project's cache when the machine has none.
  *
- * Any number of processes may call this at the same time: a download becomes visible only when it is
- * complete.
+ * Any number of processes may call this at the same time: a download becomes visible only when it
+ * is complete.
  *
  * @returns The path or name of an executable.
  * @throws {Error} If there is none and none could be fetched; the message says why.

@@ -1,8 +1,8 @@
 /**
  * Simulates the lock on a faulty network, seed by seed; `deno task sim --help` says how.
  *
- * A seed decides everything: what goes wrong, when, and what the clients want meanwhile. The same seed makes the same
- * run, line by line.
+ * A seed decides everything: what goes wrong, when, and what the clients want meanwhile. The same
+ * seed makes the same run, line by line.
  *
  * @module
  */

@@ -149,7 +149,8 @@ async function runParts({ parts, testArgs }: Choice, folder: string): Promise<Ou
       console.log(`\n${index} of ${parts.length} parts done, left: ${namesOf(parts.slice(index))}`);
     }
     if (part.needsPackage && packing) {
-      await timed("package", async () => { // if it fails, each of them builds its own, and says why that fails
+      // if it fails, each of them builds its own, and says why that fails
+      await timed("package", async () => {
         await packing;
         env[PACKED_VARIABLE] = packed;
         return true;
@@ -184,7 +185,9 @@ function filterIn(testArgs: string[]): string | undefined {
   return values.filter === undefined ? undefined : String(values.filter);
 }
 
-/** The arguments of `deno`. Files that are named after `--` take the place of all files of the part. */
+/**
+ * The arguments of `deno`. Files that are named after `--` take the place of all files of the part.
+ */
 function argsOf(part: Part, flags: readonly string[], testArgs: readonly string[]): string[] {
   const [subcommand = "", ...rest] = part.args;
   const own = testArgs.some((arg) => SOURCE_FILE.test(arg))
@@ -212,8 +215,9 @@ function signalPart(signal: Deno.Signal): void {
 }
 
 /**
- * Runs one part, in a process group of its own. It writes to the terminal itself, so it is Deno that decides about
- * colours; what the tests found is read from the report that the part leaves in a file.
+ * Runs one part, in a process group of its own. It writes to the terminal itself, so it is Deno
+ * that decides about colours; what the tests found is read from the report that the part leaves in
+ * a file.
  */
 async function runPart(
   { name, holdsTests }: Part,
@@ -227,7 +231,8 @@ async function runPart(
     const options = { args: allArgs, cwd: ROOT, env, stdin: "null", detached: true } as const;
     running.child = new Deno.Command(Deno.execPath(), options).spawn();
     const { success } = await running.child.status;
-    if (running.interrupted) signalPart("SIGKILL"); // servers that a test has stopped take no other signal
+    // servers that a test has stopped take no other signal
+    if (running.interrupted) signalPart("SIGKILL");
     return success;
   });
   const results = parseReport(await Deno.readTextFile(report));
@@ -239,7 +244,10 @@ async function runPart(
   outcome.failed.push(holdsTests ? `${name}: it ended before all tests were run` : name);
 }
 
-/** The arguments with the report's file: an option of `deno test`, or one of the program that `deno run` starts. */
+/**
+ * The arguments with the report's file: an option of `deno test`, or one of the program that `deno
+ * run` starts.
+ */
 function withReport([subcommand = "", ...args]: string[], file: string): string[] {
   const option = `--junit-path=${file}`;
   return subcommand === "test" ? [subcommand, option, ...args] : [subcommand, ...args, option];

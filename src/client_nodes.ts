@@ -36,7 +36,8 @@ export function checkNodeCount(name: string, given: readonly unknown[]): void {
 /**
  * Checks the nodes for a new client.
  *
- * @throws {TypeError} If they are not an array of nodes with different names, or one belongs to another client.
+ * @throws {TypeError} If they are not an array of nodes with different names, or one belongs to
+ * another client.
  * @throws {RangeError} If there are too many.
  */
 export function checkNodes(nodes: readonly LockNode[]): void {
@@ -59,8 +60,8 @@ export function checkNodes(nodes: readonly LockNode[]): void {
 }
 
 /**
- * Returns the nodes of a new client, as the algorithm asks them. They notify it alone, and are closed with it, so no
- * other client may have them.
+ * Returns the nodes of a new client, as the algorithm asks them. They notify it alone, and are
+ * closed with it, so no other client may have them.
  */
 export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
   return nodes.map((node) => {
@@ -69,7 +70,9 @@ export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
   });
 }
 
-/** What a node may be unable to do, by the method that is missing then, in the words of messages. */
+/**
+ * What a node may be unable to do, by the method that is missing then, in the words of messages.
+ */
 const ABILITIES = { raiseCounters: "fencing tokens", adopt: "'adopt'", keys: "lists of keys" };
 type Ability = keyof typeof ABILITIES;
 

@@ -15,7 +15,10 @@ import { settledWithin } from "./time/settled_within.ts";
 import type { TimerWheel } from "./time/timer_wheel.ts";
 import { LocalQueues } from "./waiting/local_queues.ts";
 
-/** Longest wait for calls to end, and for a node's own `close`, in milliseconds; those of ours take half a second. */
+/**
+ * Longest wait for calls to end, and for a node's own `close`, in milliseconds; those of ours take
+ * half a second.
+ */
 const CLOSE_TIMEOUT_MS = 2_000;
 /** How much longer nodes may take for each lock that is held then, in milliseconds. */
 const CLOSE_TIMEOUT_MS_PER_LOCK = 0.1;
@@ -39,7 +42,9 @@ export class ClientState implements NodeSet {
   #suffix = "";
   #suffixSecond = NaN;
   #suffixLabel = "";
-  /** Attempts, extensions and releases, each apart, so that none waits for a crowd of another kind. */
+  /**
+   * Attempts, extensions and releases, each apart, so that none waits for a crowd of another kind.
+   */
   readonly attempts: Gate;
   readonly extensions: Gate;
   readonly releases: Gate;
@@ -51,7 +56,8 @@ export class ClientState implements NodeSet {
   /**
    * @param wheel The timer wheel of its deadlines.
    * @param nodes The nodes.
-   * @param onEvent Called for nodes that send no notifications of releases; without it, the console gets warnings.
+   * @param onEvent Called for nodes that send no notifications of releases; without it, the console
+   * gets warnings.
    */
   constructor(wheel: TimerWheel, nodes: readonly QuorumNode[], onEvent?: EventListener) {
     this.nodes = nodes;
@@ -91,7 +97,8 @@ export class ClientState implements NodeSet {
   close(): Promise<void> {
     if (this.#closing) return this.#closing;
     let settle!: (closing: Promise<void>) => void;
-    this.#closing = new Promise((resolve) => settle = resolve); // first: what it ends may have a listener that closes
+    // first: what it ends may have a listener that closes
+    this.#closing = new Promise((resolve) => settle = resolve);
     settle(this.#close());
     return this.#closing;
   }

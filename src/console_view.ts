@@ -13,7 +13,8 @@ const VIEW = Symbol.for("nodejs.util.inspect.custom");
 /**
  * Defines what `console.log` shows of a class's instances, in Deno, Node and Bun.
  *
- * Call it in the initializer of a static field, marked as pure, so that bundlers leave out a class that nobody uses.
+ * Call it in the initializer of a static field, marked as pure, so that bundlers leave out a class
+ * that nobody uses.
  *
  * @param owner The class.
  * @param name The name of the class, which a minifier may change in the class itself.

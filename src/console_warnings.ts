@@ -13,7 +13,10 @@ import type { TimerWheel } from "./time/timer_wheel.ts";
 /** How long a node is unreachable before the warning, in milliseconds. */
 const UNREACHABLE_MS = 60_000;
 
-/** How many clients may be open before the warning: a process needs one, a test that plays many processes some. */
+/**
+ * How many clients may be open before the warning: a process needs one, a test that plays many
+ * processes some.
+ */
 export const CLIENTS_OPEN_MAX = 100;
 
 /** How each warning ends. */
@@ -50,7 +53,10 @@ export function watchNodes(wheel: TimerWheel, nodeCount: number): EventListener 
   };
 }
 
-/** Warns of a term of a leader that failed: each time, because nobody else reports what its routine threw. */
+/**
+ * Warns of a term of a leader that failed: each time, because nobody else reports what its routine
+ * threw.
+ */
 export function warnOfFailedTerm(event: Extract<RedlockEvent, { type: "lead-failed" }>): void {
   const { resources, error, delayMs } = event;
   const next = `The next term begins in ${(delayMs / 1_000).toFixed(1)} s`;
@@ -58,7 +64,10 @@ export function warnOfFailedTerm(event: Extract<RedlockEvent, { type: "lead-fail
   callIsolated((line) => globalThis.console?.warn(line, error), text);
 }
 
-/** Warns that this process has as many clients as a program has that creates one for each call and closes none. */
+/**
+ * Warns that this process has as many clients as a program has that creates one for each call and
+ * closes none.
+ */
 export function warnOfManyClients(): void {
   writeOnce(allClients, manyClientsText());
 }
@@ -113,5 +122,6 @@ function text(what: string, effect: string): string {
 function writeOnce(owner: Owner, text: string): void {
   if (owner.closed || warned.has(owner)) return;
   warned.add(owner);
-  callIsolated((line) => globalThis.console?.warn(line), text); // a program may have replaced the console
+  // a program may have replaced the console
+  callIsolated((line) => globalThis.console?.warn(line), text);
 }

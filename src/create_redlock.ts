@@ -27,9 +27,15 @@ const STALL_TIMEOUT_MS_MIN = 2_000;
 
 /** Longest wait for one whole reply, as a multiple of the longest silence. */
 const REPLY_TIMEOUT_STALLS = 2;
-/** Limit of the bytes of one reply: those of locks have less than a kilobyte, that of `INFO` has some. */
+/**
+ * Limit of the bytes of one reply: those of locks have less than a kilobyte, that of `INFO` has
+ * some.
+ */
 const REPLY_BYTES_MAX = 1_048_576;
-/** Limit of the elements of one reply: a list of keys has a thousand, and more while the server grows or shrinks its table. */
+/**
+ * Limit of the elements of one reply: a list of keys has a thousand, and more while the server
+ * grows or shrinks its table.
+ */
 const REPLY_ELEMENTS_MAX = 4_096;
 
 /** Options of {@linkcode createRedlock}: those of the locks, and those of the connections. */
@@ -39,19 +45,23 @@ export interface CreateRedlockOptions
     Pick<ClientOptions, "connectTimeoutMs" | "tls" | "clientName" | "credentials" | "connect"> {}
 
 /**
- * Creates a lock client for independent Redis or Valkey servers. Each connection is opened when it is first needed; a
- * server that cannot be reached is not an error here, because a quorum of servers is enough.
+ * Creates a lock client for independent Redis or Valkey servers. Each connection is opened when it
+ * is first needed; a server that cannot be reached is not an error here, because a quorum of
+ * servers is enough.
  *
- * @param addresses One server or an array of 1 to 31: each a URL or its text (`redis://[user[:password]@]host[:port][/db]`,
- *   `rediss://…` for TLS, `valkey://` and `valkeys://` for the same, `redis+unix:///path/to.sock[?db=n]`), or an object
- *   with the names that ioredis uses. A text may have several addresses, separated by commas or white space. In a URL,
- *   credentials are percent-encoded, and IPv6 addresses are in brackets. Use one, three or five independent masters;
- *   never replicas, nor the shards of a cluster.
+ * @param addresses One server or an array of 1 to 31: each a URL or its text
+ * (`redis://[user[:password]@]host[:port][/db]`,
+ *   `rediss://…` for TLS, `valkey://` and `valkeys://` for the same,
+ *   `redis+unix:///path/to.sock[?db=n]`), or an object with the names that ioredis uses. A text may
+ *   have several addresses, separated by commas or white space. In a URL, credentials are
+ *   percent-encoded, and IPv6 addresses are in brackets. Use one, three or five independent
+ *   masters; never replicas, nor the shards of a cluster.
  * @param options Options of the locks, which each call can replace, and of the connections.
  * @returns The client. Close it, or declare it with `await using`.
- * @throws {TypeError} If `addresses` is empty or `undefined`, such as a variable of the environment that is not set, an
- *   address is malformed or a client, a server is listed twice (also under another database number), or an option is
- *   unknown or of the wrong type. No message contains credentials.
+ * @throws {TypeError} If `addresses` is empty or `undefined`, such as a variable of the environment
+ * that is not set, an
+ *   address is malformed or a client, a server is listed twice (also under another database
+ *   number), or an option is unknown or of the wrong type. No message contains credentials.
  * @throws {RangeError} If there are more than 31 addresses, or an option is out of range.
  *
  * @example Three nodes

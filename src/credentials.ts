@@ -16,5 +16,7 @@ export interface Credentials {
   password: string;
 }
 
-/** Returns the credentials for a login to the server with this name; see the option `credentials`. */
+/**
+ * Returns the credentials for a login to the server with this name; see the option `credentials`.
+ */
 export type GetCredentials = (node: string) => Credentials | Promise<Credentials>;

@@ -1,5 +1,6 @@
 /**
- * The errors of the lock client. What goes wrong on one node is a vote, not an error, until the quorum is decided.
+ * The errors of the lock client. What goes wrong on one node is a vote, not an error, until the
+ * quorum is decided.
  *
  * @module
  */
@@ -30,8 +31,8 @@ export interface RedlockErrorDetails {
 }
 
 /**
- * Base class of the errors of the lock client. Thrown itself, with the code `CLOSED`, if the client is closed, or is
- * closed before the call settles.
+ * Base class of the errors of the lock client. Thrown itself, with the code `CLOSED`, if the client
+ * is closed, or is closed before the call settles.
  */
 export class RedlockError extends Error {
   /** The name of the class. */
@@ -69,9 +70,9 @@ export interface LockHeldErrorDetails extends RedlockErrorDetails {
 }
 
 /**
- * Thrown if somebody else holds the lock and `waitMs` is over. The message contains how long the call waited, how long
- * the key still lives, and what is wrong with a key that no lock library can have set. It also reports if this client
- * itself holds the lock, because locks are not reentrant.
+ * Thrown if somebody else holds the lock and `waitMs` is over. The message contains how long the
+ * call waited, how long the key still lives, and what is wrong with a key that no lock library can
+ * have set. It also reports if this client itself holds the lock, because locks are not reentrant.
  */
 export class LockHeldError extends RedlockError {
   /** The name of the class. */
@@ -81,20 +82,20 @@ export class LockHeldError extends RedlockError {
   /** Link to the section of the manual about this kind of error, and what to do about it. */
   override readonly help: string = `${HELP_PAGE}#lock_held`;
   /**
-   * How many clients were waiting for the lock when a node last reported it, this one included. `undefined` if no node
-   * did, because the call did not wait or because it polled.
+   * How many clients were waiting for the lock when a node last reported it, this one included.
+   * `undefined` if no node did, because the call did not wait or because it polled.
    */
   readonly waiters: number | undefined;
   /**
-   * How long the key lives unless its holder extends or releases it, in milliseconds: 0 or more, or `Infinity` if the
-   * key has no TTL. As a node last reported it; `undefined` if no node did, because the call did not wait or because it
-   * polled, or if the key should have expired since.
+   * How long the key lives unless its holder extends or releases it, in milliseconds: 0 or more, or
+   * `Infinity` if the key has no TTL. As a node last reported it; `undefined` if no node did,
+   * because the call did not wait or because it polled, or if the key should have expired since.
    */
   readonly remainingMs: number | undefined;
   /**
-   * Who held the lock when the wait was over, as in {@linkcode Inspection.holders}: as a node last reported it, or this
-   * client's own lock. Empty if no node did, because the call did not wait or because it polled, if its key is not a string,
-   * or if readers of other clients hold it.
+   * Who held the lock when the wait was over, as in {@linkcode Inspection.holders}: as a node last
+   * reported it, or this client's own lock. Empty if no node did, because the call did not wait or
+   * because it polled, if its key is not a string, or if readers of other clients hold it.
    */
   readonly holders: readonly Holder[];
 
@@ -113,9 +114,9 @@ export class LockHeldError extends RedlockError {
 }
 
 /**
- * Thrown if fewer than a quorum of nodes gave a usable answer: the others failed, did not answer within
- * `nodeTimeoutMs`, or were quarantined. The message contains the first node's error; `cause` is an `AggregateError` of
- * all of them, if there are any.
+ * Thrown if fewer than a quorum of nodes gave a usable answer: the others failed, did not answer
+ * within `nodeTimeoutMs`, or were quarantined. The message contains the first node's error; `cause`
+ * is an `AggregateError` of all of them, if there are any.
  */
 export class QuorumError extends RedlockError {
   /** The name of the class. */
@@ -129,17 +130,21 @@ export class QuorumError extends RedlockError {
 /**
  * Why a lock ended before its holder released it:
  *
- * - `expired`: its validity was over, and nobody extended it: the holder took too long without `autoExtend`.
+ * - `expired`: its validity was over, and nobody extended it: the holder took too long without
+ *   `autoExtend`.
  * - `stalled`: its validity was over because the process stood still; `cause` says for how long.
- * - `clock-stepped`: its validity was over because the wall clock was stepped ahead, or the machine slept, which looks the
- *   same; `cause` says by how much.
+ * - `clock-stepped`: its validity was over because the wall clock was stepped ahead, or the machine
+ *   slept, which looks the same; `cause` says by how much.
  * - `extend-failed`: its validity was over before a quorum of nodes had extended it.
- * - `answers-late`: a quorum extended it, but the answers came when its validity was over; `cause` names the nodes.
+ * - `answers-late`: a quorum extended it, but the answers came when its validity was over; `cause`
+ *   names the nodes.
  * - `extensions-max`: it was extended `extensionsMax` times.
- * - `gone`: a majority of the nodes no longer holds its keys, or, from `adopt()`, somebody else holds it.
+ * - `gone`: a majority of the nodes no longer holds its keys, or, from `adopt()`, somebody else
+ *   holds it.
  * - `forgotten`: its handle and its `signal` were garbage-collected, and only `autoExtend` kept it.
  * - `closed`: the lock client was closed.
- * - `released`: only from {@linkcode Lock.extend} and {@linkcode Lock.handOver}: it was released or handed over before.
+ * - `released`: only from {@linkcode Lock.extend} and {@linkcode Lock.handOver}: it was released or
+ *   handed over before.
  */
 export type LockLostReason =
   | "expired"
@@ -160,9 +165,9 @@ export interface LockLostErrorDetails extends RedlockErrorDetails {
 }
 
 /**
- * Thrown if a lock was lost before it was released: its validity ended, a majority of the nodes no longer holds its
- * key, or the client was closed. Also the reason of `lock.signal`. `reason` says which of these it was, and `cause` the
- * details.
+ * Thrown if a lock was lost before it was released: its validity ended, a majority of the nodes no
+ * longer holds its key, or the client was closed. Also the reason of `lock.signal`. `reason` says
+ * which of these it was, and `cause` the details.
  */
 export class LockLostError extends RedlockError {
   /** The name of the class. */
@@ -232,8 +237,8 @@ export function lossError(...details: Parameters<typeof lostError>): LockLostErr
 }
 
 /**
- * What a caller gets: if it is the error of a loss, its stack is from here on that of the first who got it. To remember the
- * stack of each call would cost more than the rest of its lock.
+ * What a caller gets: if it is the error of a loss, its stack is from here on that of the first who
+ * got it. To remember the stack of each call would cost more than the rest of its lock.
  */
 export function thrownHere<T>(error: T): T {
   if (error instanceof LockLostError && withoutCaller.delete(error)) {

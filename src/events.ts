@@ -10,9 +10,9 @@ import type { Vote } from "./vote.ts";
 /** Fields of every event about a lock. */
 export interface LockEvent {
   /**
-   * The resources of the lock, in the order of the call. All events of one call and of its lock have the same array, which
-   * no other call has: it can be the key of a `WeakMap`. With `any: true`, it contains all resources until the call has
-   * one of them, and from then on that one.
+   * The resources of the lock, in the order of the call. All events of one call and of its lock
+   * have the same array, which no other call has: it can be the key of a `WeakMap`. With `any:
+   * true`, it contains all resources until the call has one of them, and from then on that one.
    */
   readonly resources: readonly string[];
 }
@@ -22,15 +22,15 @@ export interface VoteEvent extends LockEvent {
   /** What the nodes had answered when the event was emitted. */
   readonly votes: readonly Vote[];
   /**
-   * Duration of the attempt, the extension or the release, in milliseconds. In `acquired` and `denied` it is the
-   * duration of the whole call.
+   * Duration of the attempt, the extension or the release, in milliseconds. In `acquired` and
+   * `denied` it is the duration of the whole call.
    */
   readonly elapsedMs: number;
 }
 
 /**
- * Any event of the lock client, discriminated by `type`: `Extract<RedlockEvent, { type: "acquired" }>` is one of them. No
- * event contains a password or the value of a lock.
+ * Any event of the lock client, discriminated by `type`: `Extract<RedlockEvent, { type: "acquired"
+ * }>` is one of them. No event contains a password or the value of a lock.
  */
 export type RedlockEvent =
   /** Emitted when one attempt to acquire a lock is over, whatever its result. */
@@ -41,7 +41,9 @@ export type RedlockEvent =
     /** Whether a quorum granted the lock in time. */
     readonly granted: boolean;
   })
-  /** Emitted when a waiting call was notified that the lock may be free, before its next attempt. */
+  /**
+   * Emitted when a waiting call was notified that the lock may be free, before its next attempt.
+   */
   | (LockEvent & {
     readonly type: "woken";
     /** How long the call has waited, in milliseconds. */
@@ -65,8 +67,9 @@ export type RedlockEvent =
   | (VoteEvent & {
     readonly type: "denied";
     /**
-     * `held` if somebody else holds the lock or it is in its cooldown; `no-quorum` if too few nodes answered; `aborted` if
-     * the call's signal ended it, and then without votes; `gone` if it cannot be adopted any more.
+     * `held` if somebody else holds the lock or it is in its cooldown; `no-quorum` if too few nodes
+     * answered; `aborted` if the call's signal ended it, and then without votes; `gone` if it
+     * cannot be adopted any more.
      */
     readonly reason: "held" | "no-quorum" | "aborted" | "gone";
     /** Set if the lock was to be in shared mode. */
@@ -82,7 +85,9 @@ export type RedlockEvent =
     /** The new validity at that moment, in milliseconds. */
     readonly remainingMs: number;
   })
-  /** Emitted when one try to extend a lock failed. The client tries again while the lock is valid. */
+  /**
+   * Emitted when one try to extend a lock failed. The client tries again while the lock is valid.
+   */
   | (VoteEvent & {
     readonly type: "extend-failed";
     /** What was left of the old validity, in milliseconds. */
@@ -98,7 +103,9 @@ export type RedlockEvent =
     /** How long the lock was held, in milliseconds. */
     readonly heldMs: number;
   })
-  /** Emitted when a lock was handed over: it is not held by this client any more, and its keys stay. */
+  /**
+   * Emitted when a lock was handed over: it is not held by this client any more, and its keys stay.
+   */
   | (LockEvent & {
     readonly type: "handed-over";
     /** Who held it until now; `adoptedFrom` of the `acquired` event with which it is adopted. */
@@ -113,10 +120,14 @@ export type RedlockEvent =
     readonly confirmed: boolean;
     /** Time from acquiring the lock to the end of its release, in milliseconds. */
     readonly heldMs: number;
-    /** For how long the keys live on because of `atLeastMs`, in milliseconds; 0 if they are deleted. */
+    /**
+     * For how long the keys live on because of `atLeastMs`, in milliseconds; 0 if they are deleted.
+     */
     readonly keptMs: number;
   })
-  /** Emitted when too few nodes answered a release to confirm it. The keys expire with their TTL. */
+  /**
+   * Emitted when too few nodes answered a release to confirm it. The keys expire with their TTL.
+   */
   | (VoteEvent & {
     readonly type: "release-failed";
     /** The error that `release()` rejected with. */
@@ -125,8 +136,8 @@ export type RedlockEvent =
     readonly heldMs: number;
   })
   /**
-   * Emitted when a term of {@linkcode Redlock.lead} has failed: the lock was lost, the routine threw, or too few nodes
-   * answered. The next one begins after a pause.
+   * Emitted when a term of {@linkcode Redlock.lead} has failed: the lock was lost, the routine
+   * threw, or too few nodes answered. The next one begins after a pause.
    */
   | (LockEvent & {
     readonly type: "lead-failed";
@@ -142,35 +153,39 @@ export type RedlockEvent =
     readonly node: string;
   })
   /**
-   * Emitted when the connection to a node was lost, or the first one could not be opened. Not emitted again while
-   * reconnecting fails.
+   * Emitted when the connection to a node was lost, or the first one could not be opened. Not
+   * emitted again while reconnecting fails.
    */
   | ({
     readonly type: "node-disconnected";
     /** The name of the node: its address without credentials. */
     readonly node: string;
     /**
-     * Why there is no connection. The message of a {@linkcode ConnectionError} contains that the server became a replica, or
-     * how many connections in a row it has ended right after the login (`endedEarly`).
+     * Why there is no connection. The message of a {@linkcode ConnectionError} contains that the
+     * server became a replica, or how many connections in a row it has ended right after the login
+     * (`endedEarly`).
      */
     readonly error: Error;
   })
   /**
-   * Emitted when a node granted a request but is quarantined, because it may have lost keys less than `restartGuardMs`
-   * ago. Emitted once per restart or loss.
+   * Emitted when a node granted a request but is quarantined, because it may have lost keys less
+   * than `restartGuardMs` ago. Emitted once per restart or loss.
    */
   | ({
     readonly type: "node-quarantined";
     /** The name of the node: its address without credentials. */
     readonly node: string;
-    /** `restarted` if its uptime is too short; `emptied` if its creation marker is missing or too young. */
+    /**
+     * `restarted` if its uptime is too short; `emptied` if its creation marker is missing or too
+     * young.
+     */
     readonly reason: "restarted" | "emptied";
     /** How much longer the node's grants do not count, in milliseconds. */
     readonly remainingMs: number;
   })
   /**
-   * Emitted when a node refused `SUBSCRIBE` or `PUBLISH`, and therefore sends no notifications. If fewer than a quorum of
-   * nodes send them, waiting calls poll. Emitted once per node.
+   * Emitted when a node refused `SUBSCRIBE` or `PUBLISH`, and therefore sends no notifications. If
+   * fewer than a quorum of nodes send them, waiting calls poll. Emitted once per node.
    */
   | ({
     readonly type: "notify-refused";
@@ -180,8 +195,8 @@ export type RedlockEvent =
     readonly error: Error;
   })
   /**
-   * Emitted when a node could not list its keys, or not all of them. The list then lacks what this node alone has; every
-   * lock that is held is in it all the same.
+   * Emitted when a node could not list its keys, or not all of them. The list then lacks what this
+   * node alone has; every lock that is held is in it all the same.
    */
   | ({
     readonly type: "list-failed";
@@ -192,8 +207,9 @@ export type RedlockEvent =
   });
 
 /**
- * A listener for events, called synchronously, but never while another listener runs: an event that one causes comes when
- * that one has returned. An exception that it throws, or a rejection, is ignored.
+ * A listener for events, called synchronously, but never while another listener runs: an event that
+ * one causes comes when that one has returned. An exception that it throws, or a rejection, is
+ * ignored.
  */
 export type EventListener = (event: RedlockEvent) => void;
 
@@ -202,8 +218,9 @@ let emitting = false;
 const later: [listener: EventListener, event: RedlockEvent][] = [];
 
 /**
- * Calls a listener, and ignores what it throws. An event that a listener causes, by closing the client for example, is
- * emitted when that listener has returned: else whatever the listener calls next would get the two in the wrong order.
+ * Calls a listener, and ignores what it throws. An event that a listener causes, by closing the
+ * client for example, is emitted when that listener has returned: else whatever the listener calls
+ * next would get the two in the wrong order.
  */
 export function emit(listener: EventListener, event: RedlockEvent): void {
   if (emitting) return void later.push([listener, event]);
@@ -221,7 +238,10 @@ export function listenerIn(
   return listener && ((event) => context.run(() => emit(listener, event)));
 }
 
-/** Calls a function of the program, and ignores what it throws or rejects with: that must not change what happens to the lock. */
+/**
+ * Calls a function of the program, and ignores what it throws or rejects with: that must not change
+ * what happens to the lock.
+ */
 export function callIsolated<T>(call: (argument: T) => unknown, argument: T): void {
   try {
     const result = call(argument);

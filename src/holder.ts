@@ -1,9 +1,9 @@
 /**
- * Who holds a lock, in a form that may be shown: the value itself must stay secret, because it is enough to release the
- * lock.
+ * Who holds a lock, in a form that may be shown: the value itself must stay secret, because it is
+ * enough to release the lock.
  *
- * The value of this library's locks is 40 random hexadecimal digits, `:`, the second of the acquisition since 1970 in base
- * 36, `:`, and the label.
+ * The value of this library's locks is 40 random hexadecimal digits, `:`, the second of the
+ * acquisition since 1970 in base 36, `:`, and the label.
  *
  * @module
  */
@@ -11,15 +11,19 @@
 /** Who holds a lock, as `inspect()`, `list()` and {@linkcode LockHeldError} show it. */
 export interface Holder {
   /**
-   * 8 hexadecimal digits that identify the acquisition, such as `7c1f09be`: the same while one holder keeps the lock, and
-   * {@linkcode Lock.holder} of its lock. They are a hash of the lock's value, which itself is enough to release the lock,
-   * but cannot be computed from the hash.
+   * 8 hexadecimal digits that identify the acquisition, such as `7c1f09be`: the same while one
+   * holder keeps the lock, and {@linkcode Lock.holder} of its lock. They are a hash of the lock's
+   * value, which itself is enough to release the lock, but cannot be computed from the hash.
    */
   readonly holder: string;
-  /** Its `label`, such as `web-3:1234`. `undefined` if it has none, or is a client of another library. */
+  /**
+   * Its `label`, such as `web-3:1234`. `undefined` if it has none, or is a client of another
+   * library.
+   */
   readonly label: string | undefined;
   /**
-   * When it acquired the lock, by its own clock, in whole seconds. `undefined` if it is a client of another library.
+   * When it acquired the lock, by its own clock, in whole seconds. `undefined` if it is a client of
+   * another library.
    */
   readonly acquiredAt: Date | undefined;
 }
@@ -41,8 +45,8 @@ export function isOwnValue(value: unknown): value is string {
 }
 
 /**
- * The id of the holder of a lock, by the lock's value: the hash FNV-1a of the whole value as 8 hexadecimal digits, so 32
- * bits, which give away little of its 160.
+ * The id of the holder of a lock, by the lock's value: the hash FNV-1a of the whole value as 8
+ * hexadecimal digits, so 32 bits, which give away little of its 160.
  */
 export function holderOf(value: string): string {
   let hash = FNV_OFFSET;

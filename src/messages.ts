@@ -58,8 +58,9 @@ export function are(count: number): string {
 }
 
 /**
- * Whether more than N − quorum of the nodes refuse for good, so that no later attempt can succeed. A node does if its
- * error has `permanent: true`, as the errors of the Redis client have for wrong credentials and missing permissions.
+ * Whether more than N − quorum of the nodes refuse for good, so that no later attempt can succeed.
+ * A node does if its error has `permanent: true`, as the errors of the Redis client have for wrong
+ * credentials and missing permissions.
  */
 export function isHopeless(votes: readonly Vote[], nodeCount: number, quorum: number): boolean {
   return votes.filter(({ error }) => isPermanent(error)).length > nodeCount - quorum;
@@ -92,7 +93,10 @@ export function quorumError(
   return new QuorumError(message, { resources, votes, cause: nodeErrors(votes) });
 }
 
-/** The votes of an attempt that too few nodes answered, and the first node's error, or one that is permanent. */
+/**
+ * The votes of an attempt that too few nodes answered, and the first node's error, or one that is
+ * permanent.
+ */
 export function whyNoQuorum(
   verb: Verb,
   votes: readonly Vote[],
@@ -109,7 +113,10 @@ export function whyNoQuorum(
   }`;
 }
 
-/** What is wrong with a key that no lock library can have set; `undefined` if it looks like a lock's. */
+/**
+ * What is wrong with a key that no lock library can have set; `undefined` if it looks like a
+ * lock's.
+ */
 export function foreignKey(remainingMs: number | undefined, type?: string): string | undefined {
   const found = [
     ...(type === undefined ? [] : [`holds a ${type}`]),

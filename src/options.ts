@@ -39,153 +39,168 @@ const NODE_TIMEOUT_MS_MAX = 1_000;
  */
 export type LockMode = "exclusive" | "shared";
 
-/** Options of a lock client, and of each of its calls. A missing or `undefined` option has its default. */
+/**
+ * Options of a lock client, and of each of its calls. A missing or `undefined` option has its
+ * default.
+ */
 export interface RedlockOptions {
   /**
-   * Time to live of the lock's keys on the nodes, in milliseconds: how long the resource stays blocked if its holder
-   * crashes. An integer from 10 to 86 400 000 (one day), greater than its own drift allowance.
+   * Time to live of the lock's keys on the nodes, in milliseconds: how long the resource stays
+   * blocked if its holder crashes. An integer from 10 to 86 400 000 (one day), greater than its own
+   * drift allowance.
    *
    * @default {30000}
    */
   ttlMs?: number | undefined;
   /**
-   * Longest time that `acquire` and `using` wait for the lock, in milliseconds, counted from the call. The call may
-   * settle one `nodeTimeoutMs` later, because the last attempt may take that long. 0 waits for nobody, as `tryAcquire`;
-   * `Infinity` waits without a limit.
+   * Longest time that `acquire` and `using` wait for the lock, in milliseconds, counted from the
+   * call. The call may settle one `nodeTimeoutMs` later, because the last attempt may take that
+   * long. 0 waits for nobody, as `tryAcquire`; `Infinity` waits without a limit.
    *
    * @default {10000}
    */
   waitMs?: number | undefined;
   /**
-   * Signal that aborts the call. The call then rejects with the signal's reason, and the client releases what it has
-   * set. In `using`, the signal also aborts `lock.signal` while the routine runs.
+   * Signal that aborts the call. The call then rejects with the signal's reason, and the client
+   * releases what it has set. In `using`, the signal also aborts `lock.signal` while the routine
+   * runs.
    *
    * @default {no signal}
    */
   signal?: AbortSignal | undefined;
   /**
-   * Timeout for one node's answer to one command, in milliseconds; greater than 0 and finite. It starts when the command
-   * is sent, or when the first connection to the node is ready.
+   * Timeout for one node's answer to one command, in milliseconds; greater than 0 and finite. It
+   * starts when the command is sent, or when the first connection to the node is ready.
    *
    * @default {ttlMs / 20, but at least 50 and at most 1000}
    */
   nodeTimeoutMs?: number | undefined;
   /**
-   * Largest difference in speed between the clocks of nodes and clients, as a fraction; at least 0 and less than 1. The
-   * validity of a lock is shorter than its TTL by this fraction of it, and by 2 ms.
+   * Largest difference in speed between the clocks of nodes and clients, as a fraction; at least 0
+   * and less than 1. The validity of a lock is shorter than its TTL by this fraction of it, and by
+   * 2 ms.
    *
    * @default {0.01}
    */
   driftFactor?: number | undefined;
   /**
-   * First delay between two attempts of a call that polls, in milliseconds; at least 0 and finite. The delay doubles
-   * with each attempt, and the actual delay is random between 0 and it ("full jitter"). It is also the longest delay of
-   * the first client in the queue while a client of another library has the lock.
+   * First delay between two attempts of a call that polls, in milliseconds; at least 0 and finite.
+   * The delay doubles with each attempt, and the actual delay is random between 0 and it ("full
+   * jitter"). It is also the longest delay of the first client in the queue while a client of
+   * another library has the lock.
    *
    * @default {100}
    */
   retryDelayMs?: number | undefined;
   /**
-   * Longest delay between two attempts of a call that polls, in milliseconds, before the jitter; at least 0 and finite.
-   * If nothing notifies the first client in a queue, it first asks after half of this to all of it (of 500 ms if this
-   * is less), and then less and less often.
+   * Longest delay between two attempts of a call that polls, in milliseconds, before the jitter; at
+   * least 0 and finite. If nothing notifies the first client in a queue, it first asks after half
+   * of this to all of it (of 500 ms if this is less), and then less and less often.
    *
    * @default {2000}
    */
   retryDelayMaxMs?: number | undefined;
   /**
-   * Whether a waiting call queues up on the nodes and is notified when the lock is released, first come, first served.
-   * If `false`, or if the servers refuse `SUBSCRIBE` or `PUBLISH`, it polls.
+   * Whether a waiting call queues up on the nodes and is notified when the lock is released, first
+   * come, first served. If `false`, or if the servers refuse `SUBSCRIBE` or `PUBLISH`, it polls.
    *
    * @default {true}
    */
   notify?: boolean | undefined;
   /**
-   * Whether each lock has a fencing token: a number greater than that of every earlier lock on any of its resources. The
-   * store that the lock protects must reject writes whose token is smaller than one that it has seen.
+   * Whether each lock has a fencing token: a number greater than that of every earlier lock on any
+   * of its resources. The store that the lock protects must reject writes whose token is smaller
+   * than one that it has seen.
    *
    * @default {false}
    */
   fencing?: boolean | undefined;
   /**
-   * Whether the lock is extended automatically while it is held, for the first time after a third of its TTL. It ends if
-   * its handle and its `signal` are garbage-collected, because nobody could release it then.
+   * Whether the lock is extended automatically while it is held, for the first time after a third
+   * of its TTL. It ends if its handle and its `signal` are garbage-collected, because nobody could
+   * release it then.
    *
    * @default {false in acquire and tryAcquire, true in using}
    */
   autoExtend?: boolean | undefined;
   /**
-   * Most extensions of one lock; after these, the lock is lost when its validity ends. An integer of at least 0, or
-   * `Infinity`. With a limit, a holder that hangs cannot block the resource forever. A limit in time is often easier to
-   * choose: pass `AbortSignal.timeout(…)` as `signal` to `using`.
+   * Most extensions of one lock; after these, the lock is lost when its validity ends. An integer
+   * of at least 0, or `Infinity`. With a limit, a holder that hangs cannot block the resource
+   * forever. A limit in time is often easier to choose: pass `AbortSignal.timeout(…)` as `signal`
+   * to `using`.
    *
    * @default {Infinity}
    */
   extensionsMax?: number | undefined;
   /**
-   * Prefix of the lock's keys. The key of a resource is the prefix followed by the resource, and nothing else, so other
-   * Redlock clients that use the same key are excluded too. No key may begin with `hasp:`, because the names of the
-   * library's other keys do.
+   * Prefix of the lock's keys. The key of a resource is the prefix followed by the resource, and
+   * nothing else, so other Redlock clients that use the same key are excluded too. No key may begin
+   * with `hasp:`, because the names of the library's other keys do.
    *
    * @default {""}
    */
   keyPrefix?: string | undefined;
   /**
-   * Who holds the locks, for people: at most 64 printable ASCII characters, such as `web-3:1234`. It is part of the value
-   * of the lock's keys, so everybody who may inspect the lock can read it: {@linkcode Inspection.holders},
-   * {@linkcode LockHeldError.holders} and `hasp watch` show it. It must not be a secret. `""` for none.
+   * Who holds the locks, for people: at most 64 printable ASCII characters, such as `web-3:1234`.
+   * It is part of the value of the lock's keys, so everybody who may inspect the lock can read it:
+   * {@linkcode Inspection.holders}, {@linkcode LockHeldError.holders} and `hasp watch` show it. It
+   * must not be a secret. `""` for none.
    *
    * @default {host:pid, if the runtime says both without asking for a permission}
    */
   label?: string | undefined;
   /**
-   * How long a node's grants do not count after the node restarted or lost its keys, in milliseconds, because it may
-   * have lost locks that are still held. Must be at least the longest `ttlMs` that any client uses; a value that is
-   * less than the call's `ttlMs` throws a `RangeError`. 0 turns the guard off. With the guard, new servers grant no
-   * lock until they are this old.
+   * How long a node's grants do not count after the node restarted or lost its keys, in
+   * milliseconds, because it may have lost locks that are still held. Must be at least the longest
+   * `ttlMs` that any client uses; a value that is less than the call's `ttlMs` throws a
+   * `RangeError`. 0 turns the guard off. With the guard, new servers grant no lock until they are
+   * this old.
    *
    * @default {0}
    */
   restartGuardMs?: number | undefined;
   /**
-   * Cooldown of a resource, in milliseconds; at least 0 and finite, 0 turns it off. After this client has lost a lock, or
-   * let it expire, it does not acquire that resource again for this long. A confirmed release starts no cooldown, and ends
-   * none. Calls during a cooldown wait, as for a lock that somebody else holds; `adopt()` does not.
+   * Cooldown of a resource, in milliseconds; at least 0 and finite, 0 turns it off. After this
+   * client has lost a lock, or let it expire, it does not acquire that resource again for this
+   * long. A confirmed release starts no cooldown, and ends none. Calls during a cooldown wait, as
+   * for a lock that somebody else holds; `adopt()` does not.
    *
    * @experimental until 1.0
    * @default {0}
    */
   cooldownMs?: number | undefined;
   /**
-   * Whether the call locks any one of several resources, whichever is free first, in place of all of them:
-   * {@linkcode Lock.resources} says which. `resource` must be an array of 1 to 52 names then, such as that of
-   * {@linkcode slots}.
+   * Whether the call locks any one of several resources, whichever is free first, in place of all
+   * of them: {@linkcode Lock.resources} says which. `resource` must be an array of 1 to 52 names
+   * then, such as that of {@linkcode slots}.
    *
    * @experimental until 1.0
    * @default {false}
    */
   any?: boolean | undefined;
   /**
-   * Who else may hold the resource. `shared`: any number of locks in this mode are held together, such as by callers that
-   * only read. `exclusive`: the lock is held alone. Both wait in one queue. `shared` goes with neither `fencing` nor `any`.
+   * Who else may hold the resource. `shared`: any number of locks in this mode are held together,
+   * such as by callers that only read. `exclusive`: the lock is held alone. Both wait in one queue.
+   * `shared` goes with neither `fencing` nor `any`.
    *
    * @experimental until 1.0
    * @default {"exclusive"}
    */
   mode?: LockMode | undefined;
   /**
-   * For how long the resource stays locked at least, in milliseconds from the winning attempt on: 0 to `ttlMs`. An earlier
-   * release, or the end of the client, ends the lock, but its keys live on for the rest, and nobody is notified at their
-   * end. At most `ttlMs`, so that it holds if the process is killed, too. A lock that is lost because its keys are gone ends
-   * earlier.
+   * For how long the resource stays locked at least, in milliseconds from the winning attempt on: 0
+   * to `ttlMs`. An earlier release, or the end of the client, ends the lock, but its keys live on
+   * for the rest, and nobody is notified at their end. At most `ttlMs`, so that it holds if the
+   * process is killed, too. A lock that is lost because its keys are gone ends earlier.
    *
    * @experimental until 1.0
    * @default {0}
    */
   atLeastMs?: number | undefined;
   /**
-   * Called for every event. An exception that it throws is ignored. Without it, a client warns by `console.warn` when a
-   * node has been unreachable for a minute, and when a lock was lost: once each.
+   * Called for every event. An exception that it throws is ignored. Without it, a client warns by
+   * `console.warn` when a node has been unreachable for a minute, and when a lock was lost: once
+   * each.
    *
    * @default {no listener}
    */
@@ -233,7 +248,10 @@ const DEFAULTS: CompleteOptions = {
 /** The names of all options of the lock. */
 export const LOCK_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(DEFAULTS);
 
-/** The check of each option by itself; how some of them go together is checked in {@linkcode settingsOf}. */
+/**
+ * The check of each option by itself; how some of them go together is checked in {@linkcode
+ * settingsOf}.
+ */
 const CHECKS: Readonly<Record<keyof CompleteOptions, Check<never>>> = {
   ttlMs: checkNumber,
   waitMs: checkNotNegative,
@@ -257,8 +275,9 @@ const CHECKS: Readonly<Record<keyof CompleteOptions, Check<never>>> = {
 };
 
 /**
- * The options of a client, and the settings of its calls: those of the last call are kept, because most programs call
- * with the same options again and again, and locks with the same settings share one object.
+ * The options of a client, and the settings of its calls: those of the last call are kept, because
+ * most programs call with the same options again and again, and locks with the same settings share
+ * one object.
  */
 export class LockOptions {
   /** The settings of calls without options. */
@@ -288,7 +307,8 @@ export class LockOptions {
    * Checks the options of a call.
    *
    * @param attempt The call that fails otherwise, for messages: `acquire lock`.
-   * @param options The options of the call. Each is read once, so that what the object becomes later changes nothing.
+   * @param options The options of the call. Each is read once, so that what the object becomes
+   * later changes nothing.
    * @returns The settings of the call.
    * @throws {TypeError} If an option is unknown or of the wrong type.
    * @throws {RangeError} If an option is out of range.
@@ -319,7 +339,10 @@ export class LockOptions {
   }
 }
 
-/** The options of the lock among others, each read once: those that an instance of a class inherits, too. */
+/**
+ * The options of the lock among others, each read once: those that an instance of a class inherits,
+ * too.
+ */
 export function pickLockOptions(options: RedlockOptions): RedlockOptions {
   const names = LOCK_OPTION_NAMES as readonly (keyof RedlockOptions)[];
   return Object.fromEntries(names.map((name) => [name, options[name]]));

@@ -4,23 +4,33 @@
  * @module
  */
 
-/** Longest text of a server that enters a message by default, in UTF-16 code units; the rest is cut off. */
+/**
+ * Longest text of a server that enters a message by default, in UTF-16 code units; the rest is cut
+ * off.
+ */
 export const PRINTABLE_LENGTH_MAX = 512;
 /** What stands in place of a secret. */
 const MASK = "***";
-/** The shortest secret that is replaced inside of words, too: most words have a shorter one's letters, and stay readable. */
+/**
+ * The shortest secret that is replaced inside of words, too: most words have a shorter one's
+ * letters, and stay readable.
+ */
 const MASKED_LENGTH_MIN = 6;
 /** A character of a word. */
 const WORD = /[\p{L}\p{N}_]/u;
-/** What could forge a line, an escape sequence or the direction of the text around it; and halves of characters. */
+/**
+ * What could forge a line, an escape sequence or the direction of the text around it; and halves of
+ * characters.
+ */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /**
- * Makes a server's text safe to show: secrets are replaced, everything that is no visible character is escaped
- * (`\u{1b}`), and what is longer than `lengthMax` is cut off.
+ * Makes a server's text safe to show: secrets are replaced, everything that is no visible character
+ * is escaped (`\u{1b}`), and what is longer than `lengthMax` is cut off.
  *
  * @param text What the server sent.
- * @param secrets Our own password and user name, the longer one first; replaced wherever they occur, and where they stand
+ * @param secrets Our own password and user name, the longer one first; replaced wherever they
+ * occur, and where they stand
  *   alone if they have fewer than six characters.
  * @param lengthMax How much of the text to keep at most, in UTF-16 code units.
  */

@@ -1,5 +1,6 @@
 /**
- * What this process is called, where the runtime says so without asking for a permission and without an import.
+ * What this process is called, where the runtime says so without asking for a permission and
+ * without an import.
  *
  * @module
  */
@@ -26,8 +27,9 @@ const LENGTH_MAX = 64;
 let known: string | undefined;
 
 /**
- * The machine and the process, as `web-3:1234`: at most 64 printable ASCII characters without spaces. Empty in workers and
- * browsers, in Deno without the permission to read the host's name, and in Node before 20.16.
+ * The machine and the process, as `web-3:1234`: at most 64 printable ASCII characters without
+ * spaces. Empty in workers and browsers, in Deno without the permission to read the host's name,
+ * and in Node before 20.16.
  */
 export function processName(): string {
   return known ??= nameIn(globalThis as Globals);
@@ -41,7 +43,8 @@ export function nameIn(globals: Globals): string {
       const { state } = deno.permissions.querySync({ name: "sys", kind: "hostname" });
       return state === "granted" ? joined(deno.hostname(), deno.pid) : "";
     }
-    if (navigator?.userAgent === "Cloudflare-Workers") return ""; // its emulation of Node makes a name up
+    // its emulation of Node makes a name up
+    if (navigator?.userAgent === "Cloudflare-Workers") return "";
     const { process } = globals; // last, because in Deno it loads what emulates Node
     return joined(process?.getBuiltinModule?.("os")?.hostname(), process?.pid);
   } catch {

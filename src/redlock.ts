@@ -34,8 +34,9 @@ export interface Inside {
 let openClient: (redlock: Redlock) => Inside | undefined;
 
 /**
- * A client for distributed locks by the Redlock algorithm. {@linkcode createRedlock} creates one for Redis servers;
- * this constructor takes nodes of any kind, which implement {@linkcode LockNode}.
+ * A client for distributed locks by the Redlock algorithm. {@linkcode createRedlock} creates one
+ * for Redis servers; this constructor takes nodes of any kind, which implement {@linkcode
+ * LockNode}.
  *
  * The type parameter is inferred: `true` if the client was created with `fencing: true`.
  *
@@ -73,8 +74,10 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    *
    * @param nodes The independent nodes: an array of 1 to 31 elements.
    * @param options Options for every call; each call can replace them.
-   * @throws {TypeError} If `nodes` is empty, contains something that is not a {@linkcode LockNode}, two with the same
-   *   name, or one that was given to another client; or if an option is unknown or of the wrong type.
+   * @throws {TypeError} If `nodes` is empty, contains something that is not a {@linkcode LockNode},
+   * two with the same
+   *   name, or one that was given to another client; or if an option is unknown or of the wrong
+   *   type.
    * @throws {RangeError} If `nodes` has more than 31 elements, or an option is out of range.
    */
   constructor(
@@ -96,19 +99,25 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   /**
-   * Acquires a lock. Waits for it up to `waitMs` if somebody else holds it, first come, first served.
+   * Acquires a lock. Waits for it up to `waitMs` if somebody else holds it, first come, first
+   * served.
    *
-   * @param resource The resource to lock, a non-empty string; or an array of 1 to 1 000 of them without duplicates, of
+   * @param resource The resource to lock, a non-empty string; or an array of 1 to 1 000 of them
+   * without duplicates, of
    *   which all or none are locked. With `any: true` an array of 1 to 52, of which one is locked.
    * @param options Options that replace the client's own for this call.
-   * @returns The lock, with a `number` as `fencingToken` if the call or the client has `fencing: true`.
+   * @returns The lock, with a `number` as `fencingToken` if the call or the client has `fencing:
+   * true`.
    * @throws {LockHeldError} If somebody else holds the lock when `waitMs` is over.
-   * @throws {QuorumError} If too few nodes answered the last attempt before `waitMs` was over; without waiting, if more
+   * @throws {QuorumError} If too few nodes answered the last attempt before `waitMs` was over;
+   * without waiting, if more
    *   than N − quorum nodes refuse for good, such as for a wrong password.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} If `resource` is not of this form, an option is unknown or of the wrong type, or `fencing` is set
+   * @throws {TypeError} If `resource` is not of this form, an option is unknown or of the wrong
+   * type, or `fencing` is set
    *   and a node does not support it.
-   * @throws {RangeError} If there are more than 1 000 resources, or 52 with `any`, an option is out of range, or a key would
+   * @throws {RangeError} If there are more than 1 000 resources, or 52 with `any`, an option is out
+   * of range, or a key would
    *   begin with `hasp:`.
    * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
    */
@@ -120,13 +129,16 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   /**
-   * Tries to acquire a lock, without waiting for anybody: makes one attempt; with `any: true`, one for each resource that is
-   * free. If some nodes granted it, and too few, others may have the other nodes, and nobody the lock: then it tries again,
-   * up to four times, after a random pause of up to four round trips. So of callers that ask together, one wins.
+   * Tries to acquire a lock, without waiting for anybody: makes one attempt; with `any: true`, one
+   * for each resource that is free. If some nodes granted it, and too few, others may have the
+   * other nodes, and nobody the lock: then it tries again, up to four times, after a random pause
+   * of up to four round trips. So of callers that ask together, one wins.
    *
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
-   * @param options Options that replace the client's own for this call; `waitMs` has no effect here.
-   * @returns The lock, or `undefined` if somebody else holds it, or if it is in its cooldown (`cooldownMs`).
+   * @param options Options that replace the client's own for this call; `waitMs` has no effect
+   * here.
+   * @returns The lock, or `undefined` if somebody else holds it, or if it is in its cooldown
+   * (`cooldownMs`).
    * @throws What {@linkcode acquire} throws, except for `LockHeldError`.
    */
   tryAcquire<F extends boolean = Fencing>(
@@ -137,17 +149,21 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   /**
-   * Acquires a lock, runs a routine, and releases the lock. The client extends the lock while the routine runs, unless
-   * `autoExtend` is `false`. An error of the release never replaces the routine's result or error; an event reports it.
+   * Acquires a lock, runs a routine, and releases the lock. The client extends the lock while the
+   * routine runs, unless `autoExtend` is `false`. An error of the release never replaces the
+   * routine's result or error; an event reports it.
    *
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
-   * @param options Options that replace the client's own for this call. If `signal` aborts while the routine runs, it
+   * @param options Options that replace the client's own for this call. If `signal` aborts while
+   * the routine runs, it
    *   aborts `lock.signal`.
-   * @param routine The function to run. It should pass `lock.signal` to everything that must stop when the lock is
+   * @param routine The function to run. It should pass `lock.signal` to everything that must stop
+   * when the lock is
    *   lost.
    * @returns The result of the routine.
    * @throws Whatever the routine throws.
-   * @throws {LockLostError} If the lock was lost while the routine ran, and the routine did not throw.
+   * @throws {LockLostError} If the lock was lost while the routine ran, and the routine did not
+   * throw.
    * @throws {TypeError} If `routine` is not a function.
    * @throws What {@linkcode acquire} throws, of the same classes; the routine has not run then.
    */
@@ -156,13 +172,19 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     options: (RedlockOptions & { fencing?: F | undefined }) | undefined,
     routine: Routine<T, LockOf<F>>,
   ): Promise<T>;
-  /** Acquires a lock, runs a routine, and releases the lock: the same, if the type of `fencing` is `boolean`. */
+  /**
+   * Acquires a lock, runs a routine, and releases the lock: the same, if the type of `fencing` is
+   * `boolean`.
+   */
   async using<T>(
     resource: string | readonly string[],
     options: RedlockOptions | undefined,
     routine: Routine<T>,
   ): Promise<T>;
-  /** Acquires a lock, runs a routine, and releases the lock: the same, with the options of the client. */
+  /**
+   * Acquires a lock, runs a routine, and releases the lock: the same, with the options of the
+   * client.
+   */
   async using<T>(
     resource: string | readonly string[],
     routine: Routine<T, LockOf<Fencing>>,
@@ -178,13 +200,14 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   /**
-   * Adopts a lock that was handed over, perhaps by another process: gives its keys a new value, and so makes this client
-   * the only one that holds it. Of all calls with one token, one at most gets the lock. It does not matter if the former
-   * holder is slow: what it sends afterwards does nothing.
+   * Adopts a lock that was handed over, perhaps by another process: gives its keys a new value, and
+   * so makes this client the only one that holds it. Of all calls with one token, one at most gets
+   * the lock. It does not matter if the former holder is slow: what it sends afterwards does
+   * nothing.
    *
-   * Tries again while other calls compete for the lock, and for up to `waitMs` while too few nodes answer. The token can
-   * be used again after a {@linkcode QuorumError}. Never shortens the keys' TTL. If the lock is over, deletes what some
-   * nodes may still have of it.
+   * Tries again while other calls compete for the lock, and for up to `waitMs` while too few nodes
+   * answer. The token can be used again after a {@linkcode QuorumError}. Never shortens the keys'
+   * TTL. If the lock is over, deletes what some nodes may still have of it.
    *
    * @example A lock on its way
    * ```ts
@@ -202,15 +225,18 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * assert(lock.held);
    * ```
    *
-   * @param token What {@linkcode Lock.handOver} has returned. The client must have the same nodes and `keyPrefix` as the
+   * @param token What {@linkcode Lock.handOver} has returned. The client must have the same nodes
+   * and `keyPrefix` as the
    *   one that handed the lock over.
-   * @param options Options that replace the client's own for this call, as in {@linkcode acquire}. `cooldownMs` does not
+   * @param options Options that replace the client's own for this call, as in {@linkcode acquire}.
+   * `cooldownMs` does not
    *   delay it.
    * @returns The lock. With `fencing`, its token is greater than that of the former holder.
    * @throws {LockLostError} If the lock has expired, was released, or is held by somebody else.
    * @throws {QuorumError} If too few nodes answered.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} If `token` is something else, an option is unknown or of the wrong type, or a node does not
+   * @throws {TypeError} If `token` is something else, an option is unknown or of the wrong type, or
+   * a node does not
    *   support adopting, or fencing tokens although `fencing` is set.
    * @throws {RangeError} If an option is out of range, or a key would begin with `hasp:`.
    * @throws The reason of `signal`, if it aborts; the lock can still be adopted then.
@@ -231,12 +257,14 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   /**
-   * Leads in terms: waits for a lock without a limit, runs a routine while it is held, pauses for a second, and begins
-   * again, until `signal` aborts. The pause grows at random, up to 30 s, while terms fail: if the lock is lost, the routine
-   * throws, or too few nodes answer. The event `lead-failed` reports that; without a listener, `console.warn` does.
+   * Leads in terms: waits for a lock without a limit, runs a routine while it is held, pauses for a
+   * second, and begins again, until `signal` aborts. The pause grows at random, up to 30 s, while
+   * terms fail: if the lock is lost, the routine throws, or too few nodes answer. The event
+   * `lead-failed` reports that; without a listener, `console.warn` does.
    *
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
-   * @param options Options that replace the client's own; `waitMs` has no effect here. If `signal` aborts, so does
+   * @param options Options that replace the client's own; `waitMs` has no effect here. If `signal`
+   * aborts, so does
    *   `lock.signal`, and the call resolves when the routine has ended and the lock is released.
    * @param routine The function to run in each term, until its `lock.signal` aborts.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
@@ -266,12 +294,15 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * Asks every node what it has under the key of a resource, without changing anything.
    *
    * @param resource The resource, a non-empty string.
-   * @param options Options that replace the client's own for this call; only `nodeTimeoutMs` and `keyPrefix` have an
+   * @param options Options that replace the client's own for this call; only `nodeTimeoutMs` and
+   * `keyPrefix` have an
    *   effect.
    * @returns Whether a quorum of nodes has the same lock there, and for how long.
-   * @throws {QuorumError} If too few nodes answered to decide: the resource is never reported as free then.
+   * @throws {QuorumError} If too few nodes answered to decide: the resource is never reported as
+   * free then.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} If `resource` is not a non-empty string, or an option is unknown or of the wrong type.
+   * @throws {TypeError} If `resource` is not a non-empty string, or an option is unknown or of the
+   * wrong type.
    * @throws {RangeError} If an option is out of range, or the key would begin with `hasp:`.
    */
   async inspect(resource: string, options?: RedlockOptions): Promise<Inspection> {
@@ -281,8 +312,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   /**
-   * Closes the client. Waiting calls reject with a {@linkcode RedlockError} (`CLOSED`). Locks that are held count as
-   * lost: their signals abort, and the client deletes their keys. Idempotent.
+   * Closes the client. Waiting calls reject with a {@linkcode RedlockError} (`CLOSED`). Locks that
+   * are held count as lost: their signals abort, and the client deletes their keys. Idempotent.
    *
    * @returns A promise that resolves in bounded time, when no timer and no connection is left.
    */
@@ -306,7 +337,8 @@ function begin(
   try {
     return acquire(newCall(redlock, resource, options, purpose));
   } catch (error) {
-    return Promise.reject(error); // wrong arguments are a rejection, like everything that fails later
+    // wrong arguments are a rejection, like everything that fails later
+    return Promise.reject(error);
   }
 }
 
@@ -324,7 +356,10 @@ function newCall(
   return new LockCall(client, settings, resources, purpose);
 }
 
-/** Creates a client on nodes of this library, whose time and randomness come from `wheel`, as those of the nodes may. */
+/**
+ * Creates a client on nodes of this library, whose time and randomness come from `wheel`, as those
+ * of the nodes may.
+ */
 export function redlockOn(
   wheel: TimerWheel,
   nodes: readonly QuorumNode[],
@@ -339,7 +374,8 @@ export function redlockOn(
  *
  * @param redlock What the caller passed.
  * @param attempt The call that fails otherwise, for messages: `check nodes`.
- * @throws {TypeError} If it is no client: one of another copy of this library, a `Proxy` of one, or a method's `this` if that
+ * @throws {TypeError} If it is no client: one of another copy of this library, a `Proxy` of one, or
+ * a method's `this` if that
  *   was called without its client.
  */
 export function insideOf(redlock: Redlock, attempt: string): Inside {

@@ -6,19 +6,25 @@
 import { quoted } from "./errors.ts";
 import { checkKeyText, checkNumber, rangeError } from "./validate.ts";
 
-/** Most resources of one lock: each is a key of one script, and a script blocks its node while it runs. */
+/**
+ * Most resources of one lock: each is a key of one script, and a script blocks its node while it
+ * runs.
+ */
 export const RESOURCES_MAX = 1_000;
 /**
- * What the names of all keys and channels begin with that the library adds to a database: queues, counters, the creation
- * marker. No lock's key begins with it, so none is overwritten.
+ * What the names of all keys and channels begin with that the library adds to a database: queues,
+ * counters, the creation marker. No lock's key begins with it, so none is overwritten.
  */
 const RESERVED_PREFIX = "hasp:";
 
-/** Most resources of which a call locks any one: nodes reply which of them are free in one number. */
+/**
+ * Most resources of which a call locks any one: nodes reply which of them are free in one number.
+ */
 export const POOL_MAX = 52;
 
 /**
- * The names of `count` resources that are alike, for calls with `any: true`: of `slots("gpu", 4)`, `gpu:0` to `gpu:3`.
+ * The names of `count` resources that are alike, for calls with `any: true`: of `slots("gpu", 4)`,
+ * `gpu:0` to `gpu:3`.
  *
  * @example Four jobs at a time, on four GPUs
  * ```ts
@@ -58,9 +64,11 @@ export function slots(name: string, count: number): string[] {
  * @param resource What the caller passed.
  * @param keyPrefix The prefix of each resource in its key.
  * @param any Whether the call locks any one of them.
- * @throws {TypeError} If `resource` is not a non-empty string of well-formed Unicode, or a non-empty array of them
+ * @throws {TypeError} If `resource` is not a non-empty string of well-formed Unicode, or a
+ * non-empty array of them
  *   without duplicates, or if it is not an array and `any` is set.
- * @throws {RangeError} If it has more than {@linkcode RESOURCES_MAX} elements, or more than {@linkcode POOL_MAX} if `any`
+ * @throws {RangeError} If it has more than {@linkcode RESOURCES_MAX} elements, or more than
+ * {@linkcode POOL_MAX} if `any`
  *   is set, or a key begins with {@linkcode RESERVED_PREFIX}.
  */
 export function checkResources(
@@ -102,7 +110,10 @@ export function checkResources(
   return resources;
 }
 
-/** Whether a key begins with {@linkcode RESERVED_PREFIX}; joins its parts only if the prefix does not decide. */
+/**
+ * Whether a key begins with {@linkcode RESERVED_PREFIX}; joins its parts only if the prefix does
+ * not decide.
+ */
 export function isReserved(keyPrefix: string, name: string): boolean {
   const start = keyPrefix.length < RESERVED_PREFIX.length ? keyPrefix + name : keyPrefix;
   return start.startsWith(RESERVED_PREFIX);

@@ -10,7 +10,10 @@ const COPIED_LENGTH_MAX = 1_024;
 /** Most properties, with those of its causes, of a foreign error that is kept as it is. */
 const PROPERTIES_MAX = 128;
 
-/** The errors that were found to be safe, because an unreachable node fails with the same one again and again. */
+/**
+ * The errors that were found to be safe, because an unreachable node fails with the same one again
+ * and again.
+ */
 const known = new WeakSet<object>();
 
 /** What stands in place of a secret. */
@@ -19,9 +22,10 @@ const MASK = "***";
 const UNREADABLE = "an error that cannot be read";
 
 /**
- * Converts what a node, a client or a listener threw, or failed with, to an error. An ordinary error stays what it is.
- * Everything else becomes a new error with its name, message and code: a value that is no error, an error whose
- * properties run code or throw, and one that is very long or holds much.
+ * Converts what a node, a client or a listener threw, or failed with, to an error. An ordinary
+ * error stays what it is. Everything else becomes a new error with its name, message and code: a
+ * value that is no error, an error whose properties run code or throw, and one that is very long or
+ * holds much.
  *
  * @param thrown Anything: its getters may throw, and it may be a proxy that was revoked.
  */
@@ -33,7 +37,8 @@ export function toError(thrown: unknown): Error {
 }
 
 /**
- * The same error if printing it shows none of some texts; else a copy with its name, its message without them, and its code.
+ * The same error if printing it shows none of some texts; else a copy with its name, its message
+ * without them, and its code.
  *
  * @param error An error of {@linkcode toError}.
  * @param secrets The texts.
@@ -54,7 +59,8 @@ export function masked(text: string, secrets: readonly string[]): string {
 }
 
 /**
- * The message of what was thrown, or the value itself as text, of an object only what it is; not made printable.
+ * The message of what was thrown, or the value itself as text, of an object only what it is; not
+ * made printable.
  *
  * @param thrown Anything.
  */
@@ -66,7 +72,8 @@ export function messageOf(thrown: unknown): string {
 }
 
 /**
- * Reports the rejection of what a method returned that is to return nothing: it may be an `async` one.
+ * Reports the rejection of what a method returned that is to return nothing: it may be an `async`
+ * one.
  *
  * @param returned What it returned, which may be anything.
  * @param onError Called if that is a promise which rejects; nothing happens by default.
@@ -111,8 +118,8 @@ function attempt<T>(read: () => T): T | undefined {
 }
 
 /**
- * What an error consists of, if nothing but the runtime runs when it is printed, and that comes to an end; else
- * `undefined`.
+ * What an error consists of, if nothing but the runtime runs when it is printed, and that comes to
+ * an end; else `undefined`.
  */
 function partsOf(error: unknown): unknown[] | undefined {
   if (!(error instanceof Error)) return undefined;
@@ -127,7 +134,8 @@ function partsOf(error: unknown): unknown[] | undefined {
     const own = Object.getOwnPropertyDescriptors(part);
     for (const key of Reflect.ownKeys(own)) {
       const { get, value } = own[key as keyof typeof own] as PropertyDescriptor;
-      parts.push(key === "stack" ? Reflect.get(part, key) : get ?? value); // an accessor of some runtimes
+      // an accessor of some runtimes
+      parts.push(key === "stack" ? Reflect.get(part, key) : get ?? value);
     }
     if (parts.length > PROPERTIES_MAX) return undefined;
   }

@@ -6,7 +6,8 @@
 import { quoted } from "./errors.ts";
 
 /**
- * Checks that options are an object, and that each of them is known. An option of an inherited name counts too.
+ * Checks that options are an object, and that each of them is known. An option of an inherited name
+ * counts too.
  *
  * @param attempt The call that fails otherwise, for messages: `acquire lock`.
  * @param options What the caller passed.
@@ -48,7 +49,10 @@ export function checkType(attempt: string, name: string, value: unknown, type: s
   );
 }
 
-/** Checks an option: its type, and a rule. Throws a `TypeError`, or a `RangeError` that says the rule and the value. */
+/**
+ * Checks an option: its type, and a rule. Throws a `TypeError`, or a `RangeError` that says the
+ * rule and the value.
+ */
 export type Check<Value = unknown> = (attempt: string, name: string, value: Value) => void;
 
 /** As {@linkcode checkType}, for one type. */
@@ -84,7 +88,9 @@ export const checkCount: Check<number> = /* @__PURE__ */ numberOf(
   (value) => value === Infinity || Number.isSafeInteger(value) && value >= 0,
 );
 
-/** UTF-8 cannot encode a lone surrogate, so two strings that differ in one would be the same key. */
+/**
+ * UTF-8 cannot encode a lone surrogate, so two strings that differ in one would be the same key.
+ */
 const LONE_SURROGATE = /[\ud800-\udfff]/u;
 
 /**

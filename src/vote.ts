@@ -12,13 +12,14 @@ export interface Vote {
    * What the node answered:
    *
    * - `granted`: it did what the request asked for.
-   * - `denied`: it did not, because somebody else holds the resource, or because the key no longer has this lock's
-   *   value.
+   * - `denied`: it did not, because somebody else holds the resource, or because the key no longer
+   *   has this lock's value.
    * - `failed`: it replied with an error, or its connection is down; `error` is the reason.
    * - `timed-out`: it did not answer within `nodeTimeoutMs`.
-   * - `quarantined`: it did what the request asked for, but this does not count, because the node may have lost keys less
-   *   than `restartGuardMs` ago.
-   * - `held` and `free`: only in an {@linkcode Inspection} and its errors: the node has the key, or does not have it.
+   * - `quarantined`: it did what the request asked for, but this does not count, because the node
+   *   may have lost keys less than `restartGuardMs` ago.
+   * - `held` and `free`: only in an {@linkcode Inspection} and its errors: the node has the key, or
+   *   does not have it.
    */
   readonly outcome:
     | "granted"
@@ -28,11 +29,14 @@ export interface Vote {
     | "quarantined"
     | "held"
     | "free";
-  /** Time from the start of the attempt to the node's answer, or to the end of waiting for it, in milliseconds. */
+  /**
+   * Time from the start of the attempt to the node's answer, or to the end of waiting for it, in
+   * milliseconds.
+   */
   readonly elapsedMs: number;
   /**
-   * Why the node failed; missing for every other outcome. What a node of another maker failed with is copied if it cannot
-   * be printed safely.
+   * Why the node failed; missing for every other outcome. What a node of another maker failed with
+   * is copied if it cannot be printed safely.
    */
   readonly error?: Error;
 }

@@ -1,5 +1,6 @@
 /**
- * Makes the site: the README as its first page, the pages of `docs/`, and a page for each symbol of the API.
+ * Makes the site: the README as its first page, the pages of `docs/`, and a page for each symbol of
+ * the API.
  *
  * @module
  */
@@ -18,7 +19,8 @@ const GENERATE_WITHIN_MS = 180_000;
  *
  * @param outDir The folder to write it to; what was in there is removed.
  * @param base The path below which the site will be served.
- * @throws {Error} If a generator fails, for example because of a link to a page that does not exist.
+ * @throws {Error} If a generator fails, for example because of a link to a page that does not
+ * exist.
  */
 export async function buildSite(outDir: string, base: string): Promise<void> {
   const tools = await findTools("site");
@@ -33,7 +35,10 @@ export async function buildSite(outDir: string, base: string): Promise<void> {
   }
 }
 
-/** The README with its first picture before its first example, so that the first page shows at a glance what it is. */
+/**
+ * The README with its first picture before its first example, so that the first page shows at a
+ * glance what it is.
+ */
 function firstPage(readme: string): string {
   const [picture] = readme.match(/^!\[.*\]\(.*\)\n\n/mu)!;
   return readme.replace(picture, "").replace(/^```/mu, `${picture}\`\`\``);

@@ -1,5 +1,6 @@
 /**
- * The settings of VitePress, which makes the site. It loads this module itself, through a generated file.
+ * The settings of VitePress, which makes the site. It loads this module itself, through a generated
+ * file.
  *
  * @module
  */
@@ -7,8 +8,9 @@
 import { anchorOf, siteLink } from "./names.ts";
 
 /**
- * Room for lines of code of 100 columns from a window of 1280 pixels on. On a narrow one, each cell of a table has a
- * line of its own. If there are three columns or more, it begins with the name of its column.
+ * Room for lines of code of 100 columns from a window of 1280 pixels on. On a narrow one, each cell
+ * of a table has a line of its own. If there are three columns or more, it begins with the name of
+ * its column.
  */
 const STYLE = `
   :root { --vp-sidebar-width: 248px }
@@ -62,7 +64,10 @@ const HEAD = [
   ["style", {}, STYLE],
 ];
 
-/** A page must have all the words; only long ones may be misspelt, because a short one resembles too many others. */
+/**
+ * A page must have all the words; only long ones may be misspelt, because a short one resembles too
+ * many others.
+ */
 const SEARCH = {
   combineWith: "AND",
   fuzzy: (word: string) => word.length > 4 ? 0.2 : false,

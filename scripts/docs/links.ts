@@ -19,11 +19,13 @@ interface BuiltPage {
 const ORIGIN = "http://site.invalid";
 
 /**
- * Finds the links that lead nowhere: to a page, a file or an anchor of the site that does not exist.
+ * Finds the links that lead nowhere: to a page, a file or an anchor of the site that does not
+ * exist.
  *
  * @param folder The site.
  * @param base The path below which it is served.
- * @returns How many links of the site were followed, and each broken one with the page that it is on.
+ * @returns How many links of the site were followed, and each broken one with the page that it is
+ * on.
  */
 export async function checkLinks(
   folder: string,

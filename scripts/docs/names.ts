@@ -1,11 +1,14 @@
 /**
- * Names on the site: the address of each page, and the anchors of headings. The pages are written for GitHub, so their
- * links are translated.
+ * Names on the site: the address of each page, and the anchors of headings. The pages are written
+ * for GitHub, so their links are translated.
  *
  * @module
  */
 
-/** Where a file of the project is shown. The README is published elsewhere too, so it links to the pages by this. */
+/**
+ * Where a file of the project is shown. The README is published elsewhere too, so it links to the
+ * pages by this.
+ */
 export const REPOSITORY_URL = "https://github.com/hasp-lock/redlock/blob/main/";
 
 /** Pages whose address on the site is not their name. */
@@ -14,7 +17,9 @@ const RENAMED: Readonly<Record<string, string>> = {
   "docs/README.md": "manual",
 };
 
-/** A heading's anchor as GitHub makes it: lower case, without punctuation, with hyphens for spaces. */
+/**
+ * A heading's anchor as GitHub makes it: lower case, without punctuation, with hyphens for spaces.
+ */
 export function anchorOf(heading: string): string {
   return heading.toLowerCase().replace(/[^\p{Letter}\p{Number}\s_-]/gu, "").replaceAll(" ", "-");
 }
@@ -29,8 +34,8 @@ export function siteName(path: string): string | undefined {
  *
  * @param link The link as it is written.
  * @param page The page it is on, such as `docs/options.md`.
- * @returns An address below the site's root for its own pages and pictures; for other files of the project, where
- * GitHub shows them; any other link as it is.
+ * @returns An address below the site's root for its own pages and pictures; for other files of the
+ * project, where GitHub shows them; any other link as it is.
  */
 export function siteLink(link: string, page: string): string {
   const url = new URL(link, `${REPOSITORY_URL}${page}`);

@@ -1,7 +1,7 @@
 /**
- * A plugin of TypeDoc, which writes the pages of the API: modules have the names by which they are imported, the
- * errors of a call are one list, each with its class, defaults are values or words, and examples print what the tests
- * check.
+ * A plugin of TypeDoc, which writes the pages of the API: modules have the names by which they are
+ * imported, the errors of a call are one list, each with its class, defaults are values or words,
+ * and examples print what the tests check.
  *
  * @module
  */

@@ -30,7 +30,10 @@ export interface BundleOptions {
   readonly analyze?: boolean;
 }
 
-/** Bundles `entry` into `outfile`; fails on a warning too. Returns a table if that is an option, else nothing. */
+/**
+ * Bundles `entry` into `outfile`; fails on a warning too. Returns a table if that is an option,
+ * else nothing.
+ */
 export async function bundle(
   entry: string,
   outfile: string,

@@ -1,6 +1,6 @@
 /**
- * The command line of the npm package: one file, with the packages that it needs in it, so that the package keeps no
- * dependency. The library is not in it: it imports that from the package.
+ * The command line of the npm package: one file, with the packages that it needs in it, so that the
+ * package keeps no dependency. The library is not in it: it imports that from the package.
  *
  * @module
  */
@@ -17,7 +17,10 @@ const LICENSES = `${CODE_FOLDER}/src/cli/LICENSES.txt`;
 /** Entry points of the library, which the package has as files. */
 const LIBRARY = ["mod", "src/operate/mod", "src/redis/mod", "src/testing/mod"];
 
-/** Node runs it as a program; the packages in it that are CommonJS load Node's own modules by `require`. */
+/**
+ * Node runs it as a program; the packages in it that are CommonJS load Node's own modules by
+ * `require`.
+ */
 const BANNER = `#!/usr/bin/env node
 import { createRequire as createRequireOfPackages } from "node:module";
 const require = createRequireOfPackages(import.meta.url);`;

@@ -1,6 +1,7 @@
 /**
- * The entry points for CommonJS: files of one line that `require` the ES modules, as Node can from 20.19, and declarations
- * for them. TypeScript lets a CommonJS file name the types of an ES module only by an import that says so.
+ * The entry points for CommonJS: files of one line that `require` the ES modules, as Node can from
+ * 20.19, and declarations for them. TypeScript lets a CommonJS file name the types of an ES module
+ * only by an import that says so.
  *
  * @module
  */

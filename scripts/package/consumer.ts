@@ -1,5 +1,6 @@
 /**
- * A project of its own that has the npm package installed, from the very tarball that would be published.
+ * A project of its own that has the npm package installed, from the very tarball that would be
+ * published.
  *
  * @module
  */
@@ -37,7 +38,10 @@ export interface Consumer extends AsyncDisposable {
   readonly tarball: Tarball;
 }
 
-/** Environment variable with the folder of {@linkcode packNpm}, so that a whole run builds the package once. */
+/**
+ * Environment variable with the folder of {@linkcode packNpm}, so that a whole run builds the
+ * package once.
+ */
 export const PACKED_VARIABLE = "HASP_PACKED";
 
 /**

@@ -1,5 +1,6 @@
 /**
- * Whether the package builds and runs where there are no TCP sockets: at the edge, and in a browser.
+ * Whether the package builds and runs where there are no TCP sockets: at the edge, and in a
+ * browser.
  *
  * @module
  */
@@ -46,7 +47,8 @@ const SAID = [
  * Bundles a program for the edge and for browsers, and runs it.
  *
  * @returns What was bundled.
- * @throws {Error} If a bundle cannot be made, names a module that is not there, or says something else.
+ * @throws {Error} If a bundle cannot be made, names a module that is not there, or says something
+ * else.
  */
 export async function checkEdge({ folder }: Consumer): Promise<string> {
   const [packages, tools] = [join(folder, "node_modules"), await findTools("edge")];

@@ -1,6 +1,7 @@
 /**
- * From the source to JavaScript and declarations: through dnt, or through TypeScript itself where dnt cannot be
- * had. Both write the same tree into `esm`: the entry points, and what they import under the paths it has here.
+ * From the source to JavaScript and declarations: through dnt, or through TypeScript itself where
+ * dnt cannot be had. Both write the same tree into `esm`: the entry points, and what they import
+ * under the paths it has here.
  *
  * @module
  */
@@ -26,8 +27,8 @@ const DNT = "jsr:@deno/dnt@0.43.2";
 const DNT_WITHIN_MS = 30_000;
 
 /**
- * dnt knows no import of `cloudflare:`, so it is shown a module that need not exist, and told that this is the name
- * of a package.
+ * dnt knows no import of `cloudflare:`, so it is shown a module that need not exist, and told that
+ * this is the name of a package.
  */
 const SOCKETS = "cloudflare:sockets";
 const SOCKETS_STAND_IN = "./cloudflare_sockets.ts";
@@ -101,7 +102,8 @@ export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): 
       outDir: folder,
       entryPoints: [
         ...Object.entries(config.exports).map(([name, path]) => ({ name, path })),
-        // Reached by name through the package's imports, so it is no entry point of the final package.json.
+        // Reached by name through the package's imports, so it is no entry point of the final
+        // package.json.
         { name: "./transport", path: `./${TRANSPORT_MODULE.replace(/\.js$/, ".ts")}` },
       ],
       importMap,
@@ -165,7 +167,10 @@ export async function emitThroughTsc(config: Config, folder: string): Promise<vo
   }
 }
 
-/** Copies one module, with its imports led to what stands in for them: what dnt does with `mappings`. */
+/**
+ * Copies one module, with its imports led to what stands in for them: what dnt does with
+ * `mappings`.
+ */
 async function copyMapped(work: string, path: string): Promise<void> {
   const text = await Deno.readTextFile(join(ROOT, path));
   const mapped = text.replaceAll(/(from |import\()"(\.[^"]+)"/g, (whole, before, specifier) => {

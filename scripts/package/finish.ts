@@ -1,5 +1,6 @@
 /**
- * What is done to the emitted code whichever way it was emitted: after this both ways have written the same files.
+ * What is done to the emitted code whichever way it was emitted: after this both ways have written
+ * the same files.
  *
  * @module
  */
@@ -19,7 +20,10 @@ import {
 } from "./manifest.ts";
 import { filesIn, findTool, findTools, ROOT, succeed } from "./tools.ts";
 
-/** What dnt leaves. A package.json beside the code would hide `sideEffects` and `imports` of the real one. */
+/**
+ * What dnt leaves. A package.json beside the code would hide `sideEffects` and `imports` of the
+ * real one.
+ */
 const LEFTOVERS = [
   `${CODE_FOLDER}/package.json`,
   ".npmignore",
@@ -62,9 +66,10 @@ export async function finish(config: Config, folder: string): Promise<void> {
 }
 
 /**
- * Joins the modules into few files, because Node starts in less time with few files than with many: one for each entry
- * point and transport, and one for each piece that several of these share. No module is in two files, so every class
- * exists once. Every entry point leads to the main one, so that all of that is one piece.
+ * Joins the modules into few files, because Node starts in less time with few files than with many:
+ * one for each entry point and transport, and one for each piece that several of these share. No
+ * module is in two files, so every class exists once. Every entry point leads to the main one, so
+ * that all of that is one piece.
  */
 async function joinModules(code: string, entryPoints: readonly string[]): Promise<void> {
   const modules = (await filesIn(code)).filter((path) => path.endsWith(".js"));
@@ -105,7 +110,10 @@ async function addDenoTransport(code: string): Promise<void> {
   await mapImports(code, `${DENO_TRANSPORT}.js`);
 }
 
-/** Joins declarations with rollup: its arguments are a folder, and the paths in it of the entry points. */
+/**
+ * Joins declarations with rollup: its arguments are a folder, and the paths in it of the entry
+ * points.
+ */
 const JOIN_DECLARATIONS = `
 import { dts } from "rollup-plugin-dts";
 import { rollup } from "rollup";
@@ -143,7 +151,10 @@ async function joinDeclarations(code: string, entryPoints: readonly string[]): P
   }
 }
 
-/** Has source maps name the modules of the source, from the package's folder; they come without these modules. */
+/**
+ * Has source maps name the modules of the source, from the package's folder; they come without
+ * these modules.
+ */
 async function mapSources(code: string): Promise<void> {
   for (const path of (await filesIn(code)).filter((path) => path.endsWith(".js.map"))) {
     const map = JSON.parse(await Deno.readTextFile(join(code, path)));
@@ -162,7 +173,10 @@ function emittedPath(source: string): string {
   return posix.normalize(source).replace(/\.ts$/, ".js");
 }
 
-/** Has modules import by name what the package's `imports` lead to, and declarations name modules as they are now. */
+/**
+ * Has modules import by name what the package's `imports` lead to, and declarations name modules as
+ * they are now.
+ */
 async function mapImports(code: string, path: string): Promise<void> {
   const text = await Deno.readTextFile(join(code, path));
   const mapped = text.replaceAll(RELATIVE_IMPORT, (_, before: string, specifier: string) => {

@@ -11,8 +11,8 @@ import { ROOT } from "./tools.ts";
 export const REPOSITORY = "https://github.com/hasp-lock/redlock";
 
 /**
- * Modules that stand in for others in the package, where Deno's own transport is chosen by the package's `imports` alone.
- * Paths from the project's folder.
+ * Modules that stand in for others in the package, where Deno's own transport is chosen by the
+ * package's `imports` alone. Paths from the project's folder.
  */
 export const MAPPINGS: Readonly<Record<string, string>> = {
   "./src/transport/default.ts": "./src/transport/default_npm.ts",
@@ -21,12 +21,16 @@ export const MAPPINGS: Readonly<Record<string, string>> = {
 /** What chooses a transport at run time. */
 export const TRANSPORT_MODULE = "src/transport/default_npm.js";
 
-/** Deno's transport. It is emitted apart, because it needs Deno's types, and the declarations need none of it. */
+/**
+ * Deno's transport. It is emitted apart, because it needs Deno's types, and the declarations need
+ * none of it.
+ */
 export const DENO_TRANSPORT = "src/transport/deno";
 
 /**
- * Modules that the package itself imports by a name, which Node and bundlers look up in its `imports`. So a bundle for
- * workers holds no import of `node:`, which it could not load, and a bundle for Node none of `cloudflare:`.
+ * Modules that the package itself imports by a name, which Node and bundlers look up in its
+ * `imports`. So a bundle for workers holds no import of `node:`, which it could not load, and a
+ * bundle for Node none of `cloudflare:`.
  */
 export const NAMED_MODULES: Readonly<Record<string, string>> = {
   [TRANSPORT_MODULE]: "#transport",
@@ -34,8 +38,9 @@ export const NAMED_MODULES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Packages that single entry points import and that programs bring which use them, with the versions that fit. A program
- * has one copy of each, so the range is wider than that of `deno.json`: there the oldest fits every newer one.
+ * Packages that single entry points import and that programs bring which use them, with the
+ * versions that fit. A program has one copy of each, so the range is wider than that of
+ * `deno.json`: there the oldest fits every newer one.
  */
 export const PEERS: Readonly<Record<string, string>> = { "@opentelemetry/api": "^1.9.0" };
 
@@ -62,7 +67,9 @@ export interface Config {
 /** The sub-path of the command line: in the npm package it is a program, and no entry point. */
 const CLI = "./cli";
 
-/** Reads `deno.json`, where name, version and entry points are kept; the command line is left out. */
+/**
+ * Reads `deno.json`, where name, version and entry points are kept; the command line is left out.
+ */
 export async function readConfig(): Promise<Config> {
   const config = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
   const { [CLI]: _, ...exports } = config.exports;
@@ -70,8 +77,9 @@ export async function readConfig(): Promise<Config> {
 }
 
 /**
- * The npm tag that a version is published under, so that nobody gets a prerelease who did not ask for one: `latest`,
- * or of a prerelease its own word, as `beta` of `1.0.0-beta.2`, and `next` where it has none.
+ * The npm tag that a version is published under, so that nobody gets a prerelease who did not ask
+ * for one: `latest`, or of a prerelease its own word, as `beta` of `1.0.0-beta.2`, and `next` where
+ * it has none.
  */
 export function npmTag(version: string): string {
   const [, prerelease] = /^[^-+]+-([^+]+)/.exec(version) ?? [];
@@ -132,8 +140,9 @@ export function packageJson({ name, version, license, exports }: Config): Record
         others.map(([subPath, path]) => [subPath.slice(2), [`${path}.d.ts`]]),
       ),
     },
-    // The first condition that a bundler sets decides. Vercel sets `edge-light`, Fastly and bundlers for pages `browser`.
-    // Deno's `node:net` cannot be used before 2.8, and costs more than its own sockets.
+    // The first condition that a bundler sets decides. Vercel sets `edge-light`, Fastly and
+    // bundlers for pages `browser`. Deno's `node:net` cannot be used before 2.8, and costs more
+    // than its own sockets.
     imports: {
       "#transport": {
         deno: code(`${DENO_TRANSPORT}.js`),

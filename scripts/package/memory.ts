@@ -12,7 +12,10 @@ import { nodePath, succeed } from "./tools.ts";
 /** Clients that are measured together, and servers of each. */
 const [CLIENTS, SERVERS] = [1_000, 3];
 
-/** The most that a client may add to the resident set, in bytes: two thirds of it are Node's sockets. */
+/**
+ * The most that a client may add to the resident set, in bytes: two thirds of it are Node's
+ * sockets.
+ */
 const CLIENT_BYTES_MAX = 75_000;
 
 /** Says how many bytes a client adds once it has had a lock. */

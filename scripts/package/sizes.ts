@@ -10,10 +10,16 @@ import { bundle, type Platform } from "./bundle.ts";
 import type { Consumer } from "./consumer.ts";
 import { ROOT } from "./tools.ts";
 
-/** Everything of the main entry point in one piece, minified and compressed: a larger one fails the check, in bytes. */
+/**
+ * Everything of the main entry point in one piece, minified and compressed: a larger one fails the
+ * check, in bytes.
+ */
 const GZIP_BYTES_MAX = 46_900;
 
-/** A program that needs nothing but an error's class must not carry the rest, in bytes before compression. */
+/**
+ * A program that needs nothing but an error's class must not carry the rest, in bytes before
+ * compression.
+ */
 const SHAKEN_BYTES_MAX = 1_100;
 
 const WHOLE = 'export * from "@hasp/redlock";';
@@ -67,7 +73,10 @@ function packagesOf(consumer: Consumer): string {
   return join(consumer.folder, "node_modules");
 }
 
-/** Which modules of the source weigh most in a bundle for workers, in minified bytes: a table by esbuild. */
+/**
+ * Which modules of the source weigh most in a bundle for workers, in minified bytes: a table by
+ * esbuild.
+ */
 export async function weighModules({ folder }: Consumer): Promise<string> {
   const outfile = join(folder, "bundle.js");
   return await bundle(join(ROOT, "mod.ts"), outfile, {

@@ -1,6 +1,6 @@
 /**
- * Cold start: from the start of a Node process to a lock that was taken and released and the process's end, beside
- * `redlock` with `ioredis`.
+ * Cold start: from the start of a Node process to a lock that was taken and released and the
+ * process's end, beside `redlock` with `ioredis`.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The tools and runtimes that the npm package is built and checked with: pinned, fetched from npm on first use into
- * the project's ignored folder `.cache/npm-tools`, one folder a set.
+ * The tools and runtimes that the npm package is built and checked with: pinned, fetched from npm
+ * on first use into the project's ignored folder `.cache/npm-tools`, one folder a set.
  *
  * @module
  */
@@ -14,7 +14,10 @@ export const ROOT: string = join(dirname(fileURLToPath(import.meta.url)), "..", 
 /** The project's ignored folder for downloads and work in progress. */
 export const CACHE: string = join(ROOT, ".cache");
 
-/** Makes a folder in {@linkcode CACHE} for work in progress; if this run is killed, a later one removes it. */
+/**
+ * Makes a folder in {@linkcode CACHE} for work in progress; if this run is killed, a later one
+ * removes it.
+ */
 export async function makeWorkFolder(prefix: string): Promise<string> {
   await Deno.mkdir(CACHE, { recursive: true });
   return await Deno.makeTempDir({ dir: CACHE, prefix });
@@ -36,12 +39,15 @@ export const TOOLS_FOLDER: string = join(CACHE, "npm-tools");
 /** How long one set may take to install, in milliseconds. */
 const INSTALL_WITHIN_MS = 180_000;
 
-/** How long a program may run, in milliseconds. It ends only what hangs: beside other work, `tsc` may need minutes. */
+/**
+ * How long a program may run, in milliseconds. It ends only what hangs: beside other work, `tsc`
+ * may need minutes.
+ */
 const RUN_WITHIN_MS = 600_000;
 
 /**
- * What the package is made with, and what it has in it, down to the last dependency: `package.json` and a lockfile. None of
- * their install scripts is run.
+ * What the package is made with, and what it has in it, down to the last dependency: `package.json`
+ * and a lockfile. None of their install scripts is run.
  */
 const LOCKED_FOLDER = join(ROOT, "scripts", "package", "tools");
 const LOCK_FILES = ["package.json", "package-lock.json"];
@@ -89,7 +95,9 @@ const SETS = {
 /** The name of a set. */
 export type ToolSet = keyof typeof SETS;
 
-/** What the packages of Node bring that nothing here uses: the headers are a third of their size. */
+/**
+ * What the packages of Node bring that nothing here uses: the headers are a third of their size.
+ */
 const UNUSED = ["include", "share"];
 
 /** Whether there is a set of that name. */
@@ -101,8 +109,8 @@ export function isToolSet(name: string): name is ToolSet {
 const STAMP = "installed.json";
 
 /**
- * Installs a set, if it is not there yet. Any number of processes may call this at the same time: a folder becomes
- * visible only when it is complete.
+ * Installs a set, if it is not there yet. Any number of processes may call this at the same time: a
+ * folder becomes visible only when it is complete.
  *
  * @param set Which one.
  * @returns The absolute path of its `node_modules`.
@@ -147,7 +155,10 @@ async function install(folder: string, set: ToolSet): Promise<void> {
   await Deno.writeTextFile(join(folder, STAMP), JSON.stringify(SETS[set]));
 }
 
-/** Removes what Node's executable does without, from the package of the platform that npm nests below `node`. */
+/**
+ * Removes what Node's executable does without, from the package of the platform that npm nests
+ * below `node`.
+ */
 async function removeUnused(folder: string): Promise<void> {
   const nested = join(folder, "node_modules", "node", "node_modules");
   const packages = await Array.fromAsync(Deno.readDir(nested)).catch(() => []);
@@ -155,7 +166,10 @@ async function removeUnused(folder: string): Promise<void> {
   for (const path of unused) await Deno.remove(path, { recursive: true }).catch(() => {});
 }
 
-/** Moves `work` to `folder`, where another process may have put the same in the meantime, which `isThere` finds out. */
+/**
+ * Moves `work` to `folder`, where another process may have put the same in the meantime, which
+ * `isThere` finds out.
+ */
 export async function moveIntoPlace(
   work: string,
   folder: string,

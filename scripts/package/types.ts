@@ -40,8 +40,9 @@ export async function main(addresses: readonly (string | URL)[], signal: AbortSi
 `;
 
 /**
- * Passes `undefined` for what is optional, and finds each optional member of what users pass in that does not accept it:
- * it names those in the error. Compiled by every compiler from the first on that reads the declarations of an ES module.
+ * Passes `undefined` for what is optional, and finds each optional member of what users pass in
+ * that does not accept it: it names those in the error. Compiled by every compiler from the first
+ * on that reads the declarations of an ES module.
  */
 const OPTIONAL = `
 import { createRedlock, type CreateRedlockOptions, type ExtendOptions, LockHeldError, type LockHeldErrorDetails,
@@ -73,7 +74,10 @@ export async function main(): Promise<void> {
 }
 `;
 
-/** The compilers: the first that reads the declarations of an ES module, the oldest for all of them, and the newest. */
+/**
+ * The compilers: the first that reads the declarations of an ES module, the oldest for all of them,
+ * and the newest.
+ */
 const [FIRST, OLDEST, NEWEST] = ["typescript_first", "typescript_oldest", "typescript_newest"];
 
 /** How a project finds modules, and what its own are. TypeScript 7 has left out `node10`. */
@@ -116,8 +120,8 @@ function combinations(): Combination[] {
 }
 
 /**
- * Compiles the programs against the installed package, with every compiler, resolution and surroundings: a few at once,
- * because the oldest compiler uses one core.
+ * Compiles the programs against the installed package, with every compiler, resolution and
+ * surroundings: a few at once, because the oldest compiler uses one core.
  *
  * @returns What was compiled.
  * @throws {Error} If one of them finds fault; the message holds its words.

@@ -1,5 +1,6 @@
 /**
- * A thread that runs the seeds that it is sent, one after the other, and sends back what came of each.
+ * A thread that runs the seeds that it is sent, one after the other, and sends back what came of
+ * each.
  *
  * @module
  */

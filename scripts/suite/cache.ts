@@ -10,11 +10,15 @@ import { CACHE, isToolSet, TOOLS_FOLDER } from "../package/tools.ts";
 /** What stays in the folder, beside the tools. */
 const KEPT = ["redis", "bench", "site"];
 
-/** Folders of work in progress are younger than that, in milliseconds; older ones were left by runs that were killed. */
+/**
+ * Folders of work in progress are younger than that, in milliseconds; older ones were left by runs
+ * that were killed.
+ */
 const LEFT_BEHIND_MS = 3_600_000;
 
 /**
- * Removes what no run uses any more: tools that were replaced, and folders that killed runs left behind.
+ * Removes what no run uses any more: tools that were replaced, and folders that killed runs left
+ * behind.
  *
  * @returns The bytes that what is left takes.
  */

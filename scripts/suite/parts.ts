@@ -18,7 +18,10 @@ export interface Part {
   readonly env?: Readonly<Record<string, string>>;
   /** Whether it resolves `@std` imports. */
   readonly usesStd?: boolean;
-  /** Whether it writes a report in JUnit's format to the file of `--junit-path`, so that its tests are counted. */
+  /**
+   * Whether it writes a report in JUnit's format to the file of `--junit-path`, so that its tests
+   * are counted.
+   */
   readonly holdsTests?: boolean;
   /** Whether it starts Redis servers. */
   readonly needsRedis?: boolean;
@@ -26,11 +29,17 @@ export interface Part {
   readonly needsPackage?: boolean;
   /** A folder without which the part is left out. */
   readonly onlyWith?: string;
-  /** Whether it runs only if it is named: it is slow, and checks nothing that a change of the library can break. */
+  /**
+   * Whether it runs only if it is named: it is slow, and checks nothing that a change of the
+   * library can break.
+   */
   readonly onlyNamed?: boolean;
 }
 
-/** Files of tests that run at once, where they wait for servers and time-outs far more than they compute. */
+/**
+ * Files of tests that run at once, where they wait for servers and time-outs far more than they
+ * compute.
+ */
 const WAITING_JOBS = String(Math.max(navigator.hardwareConcurrency, 5));
 
 /** Every part. */

@@ -1,5 +1,6 @@
 /**
- * What became of each test, in JUnit's format: `deno test --junit-path` writes it, and so does the runtime suite.
+ * What became of each test, in JUnit's format: `deno test --junit-path` writes it, and so does the
+ * runtime suite.
  *
  * @module
  */

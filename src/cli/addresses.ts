@@ -1,6 +1,7 @@
 /**
- * Where the addresses of the nodes come from, and the prefix of keys that a file has beside them. Addresses may contain
- * passwords, so no message shows what was read; a path that is an address by mistake is masked when it is printed.
+ * Where the addresses of the nodes come from, and the prefix of keys that a file has beside them.
+ * Addresses may contain passwords, so no message shows what was read; a path that is an address by
+ * mistake is masked when it is printed.
  *
  * @module
  */
@@ -32,8 +33,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type ReadFile = (path: string) => Promise<string>;
 
 /**
- * Finds the addresses of the nodes, in the first of these places that is given: `--node`, `--nodes-file`, the variable
- * `HASP_NODES`, the file that `HASP_NODES_FILE` names, the file `hasp-nodes` in `CREDENTIALS_DIRECTORY`.
+ * Finds the addresses of the nodes, in the first of these places that is given: `--node`,
+ * `--nodes-file`, the variable `HASP_NODES`, the file that `HASP_NODES_FILE` names, the file
+ * `hasp-nodes` in `CREDENTIALS_DIRECTORY`.
  *
  * @throws {UsageError} If none is given, or a file cannot be read, or contains no address.
  */
@@ -71,8 +73,8 @@ function unreadable(path: string, error: { code?: unknown; message?: unknown }):
 const KEY_PREFIX = /^[^\S\n]*key-prefix[^\S\n]+(\S+)[^\S\n]*$/mu;
 
 /**
- * What a text says about the nodes: addresses, as `createRedlock` takes them in one text, and at most one line
- * `key-prefix app:`; `#` at the start of a word begins a comment, which is left out.
+ * What a text says about the nodes: addresses, as `createRedlock` takes them in one text, and at
+ * most one line `key-prefix app:`; `#` at the start of a word begins a comment, which is left out.
  */
 function nodesIn(text: string, place: string): FoundNodes {
   const code = text.replaceAll(/(?<!\S)#.*$/gmu, "");

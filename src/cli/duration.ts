@@ -15,7 +15,10 @@ const UNITS_MS: { readonly [unit: string]: number | undefined } = {
 };
 const DURATION = /^(\d+(?:\.\d+)?)([a-z]+)$/u;
 
-/** From this many milliseconds on a duration is shown in seconds, and from that many seconds on without a fraction. */
+/**
+ * From this many milliseconds on a duration is shown in seconds, and from that many seconds on
+ * without a fraction.
+ */
 const SECONDS_FROM_MS = 1_000;
 const WHOLE_SECONDS_FROM_MS = 60_000;
 /** The parts of a duration of a minute or more, the largest first. */
@@ -31,7 +34,8 @@ const PARTS_SHOWN = 2;
  *
  * @param text What the user wrote.
  * @returns Milliseconds, rounded to an integer.
- * @throws {UsageError} If it is no duration. A number without a unit is refused, because it is seconds to some programs
+ * @throws {UsageError} If it is no duration. A number without a unit is refused, because it is
+ * seconds to some programs
  *   and milliseconds to others.
  */
 export function parseDuration(text: string): number {

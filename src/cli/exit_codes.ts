@@ -1,8 +1,8 @@
 /**
  * The exit codes of the command line, one for each kind of result.
  *
- * The codes of `run` itself are out of the way of most commands' own: 120 to 122 are rarely used, 125 to 127 mean what
- * they mean in a shell and in `env`, `nohup` and `timeout`.
+ * The codes of `run` itself are out of the way of most commands' own: 120 to 122 are rarely used,
+ * 125 to 127 mean what they mean in a shell and in `env`, `nohup` and `timeout`.
  *
  * @module
  */
@@ -28,7 +28,9 @@ export const NOT_FOUND = 127;
 /** Added to the number of the signal that ended the command, or the waiting for the lock. */
 export const SIGNAL_BASE = 128;
 
-/** Longest message that is printed, in UTF-16 code units; it may contain the errors of all nodes. */
+/**
+ * Longest message that is printed, in UTF-16 code units; it may contain the errors of all nodes.
+ */
 const MESSAGE_LENGTH_MAX = 8_000;
 
 /** Thrown if the command line, or a file or variable that it refers to, is wrong. */

@@ -73,7 +73,10 @@ export function inspectAll(
   }));
 }
 
-/** Plain data for `--json`. What is not known is `null`, and so is the time to live of a key that has none. */
+/**
+ * Plain data for `--json`. What is not known is `null`, and so is the time to live of a key that
+ * has none.
+ */
 export function toJson({ resource, key, state }: Inspected): Record<string, unknown> {
   const { votes } = state;
   if (state instanceof RedlockError) {
@@ -120,7 +123,10 @@ const UNKNOWN = "?", NOTHING = "–";
 /** How many holders of one resource have a row each. */
 const HOLDERS_SHOWN_MAX = 8;
 
-/** A table with the rows of each resource, and below it what is wrong with keys that no lock library has set. */
+/**
+ * A table with the rows of each resource, and below it what is wrong with keys that no lock library
+ * has set.
+ */
 export function formatInspected(inspected: readonly Inspected[], paint: Paint): string[] {
   return [
     ...formatTable([HEADINGS, ...inspected.flatMap(rowsOf)], paint),
@@ -155,7 +161,10 @@ export function rowsOf({ key, state }: Inspected): Cell[][] {
   ];
 }
 
-/** Whether a resource is held; a key on fewer than a quorum of the nodes is residue, unless other nodes are silent. */
+/**
+ * Whether a resource is held; a key on fewer than a quorum of the nodes is residue, unless other
+ * nodes are silent.
+ */
 function stateCell({ held, holders }: Inspection | ListedLock): Exclude<Cell, string> {
   if (held) return ["held", "yellow"];
   if (held === undefined) return ["unknown", "red"];

@@ -25,7 +25,9 @@ export interface ListCommandOptions extends NodeOptions {
   readonly json?: boolean;
 }
 
-/** How many rows have columns of one width: the first of them are printed before the last are known. */
+/**
+ * How many rows have columns of one width: the first of them are printed before the last are known.
+ */
 const ROWS = 100;
 
 /** Lists the resources that begin with a prefix, and returns the exit code. */

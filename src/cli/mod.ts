@@ -1,8 +1,10 @@
 /**
- * The command line `hasp`: runs commands under a lock, shows and watches locks, and checks the nodes.
+ * The command line `hasp`: runs commands under a lock, shows and watches locks, and checks the
+ * nodes.
  *
  * ```sh
- * deno run --allow-net --allow-run --allow-read --allow-write --allow-env --allow-sys=hostname jsr:@hasp/redlock/cli --help
+ * deno run --allow-net --allow-run --allow-read --allow-write --allow-env --allow-sys=hostname \
+ *   jsr:@hasp/redlock/cli --help
  * npx @hasp/redlock run --resource nightly-backup -- ./backup.sh
  * ```
  *
@@ -16,7 +18,8 @@ import { signalExitCode } from "./run/signals.ts";
 import { printError } from "./terminal.ts";
 
 /**
- * Runs the command line. Reads the environment and files, prints, and receives signals, as the process would.
+ * Runs the command line. Reads the environment and files, prints, and receives signals, as the
+ * process would.
  *
  * @param args The arguments after the name of the program, such as `["check", "--json"]`.
  * @returns The exit code. Never rejects.
@@ -39,9 +42,13 @@ if (import.meta.main) {
   process.exitCode = await main(process.argv.slice(2));
 }
 
-/** Ends the process if its output cannot be written: never with success, which only a whole report may have. */
+/**
+ * Ends the process if its output cannot be written: never with success, which only a whole report
+ * may have.
+ */
 function onOutputError(error: NodeJS.ErrnoException): void {
-  if (error.code === "EPIPE") process.exit(signalExitCode("SIGPIPE")); // as after `hasp watch … | head`
+  // as after `hasp watch … | head`
+  if (error.code === "EPIPE") process.exit(signalExitCode("SIGPIPE"));
   printError(`hasp: Cannot write the output: ${error.message}`);
   process.exit(USAGE);
 }

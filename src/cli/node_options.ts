@@ -68,7 +68,10 @@ export async function openClient(
   return { redlock, keyPrefix, [Symbol.asyncDispose]: () => redlock.close() };
 }
 
-/** The machine and the process, as `web-3:1234`: at most 64 printable ASCII characters without spaces. */
+/**
+ * The machine and the process, as `web-3:1234`: at most 64 printable ASCII characters without
+ * spaces.
+ */
 export function processName(): string {
   const id = `:${process.pid}`;
   let host = "";

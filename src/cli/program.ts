@@ -22,7 +22,10 @@ const RUN_TTL_MS_MIN = 1_000;
 const GRACE_MS_MAX = 5_000;
 /** The default of the grace period is the TTL divided by this, if that is shorter. */
 const GRACE_DIVISOR = 4;
-/** The longest grace period is the TTL divided by this: extensions need the rest for more than one try. */
+/**
+ * The longest grace period is the TTL divided by this: extensions need the rest for more than one
+ * try.
+ */
 const GRACE_DIVISOR_MIN = 2;
 /** Shortest time between two looks of `watch`, in milliseconds. */
 const INTERVAL_MS_MIN = 100;
@@ -322,7 +325,9 @@ function durationOption(flags: string, description: string): Option {
   return new Option(flags, description).argParser(checked(parseDuration));
 }
 
-/** Turns the error of a parser into one that the command line reports with the name of the option. */
+/**
+ * Turns the error of a parser into one that the command line reports with the name of the option.
+ */
 function checked(parse: (text: string) => number): (text: string) => number {
   return (text) => {
     try {
@@ -357,7 +362,9 @@ function checkTimes({ ttl, grace = Math.min(GRACE_MS_MAX, ttl / GRACE_DIVISOR) }
   return grace;
 }
 
-/** @throws {UsageError} If the command is missing, or if a shell would take its name for an option. */
+/**
+ * @throws {UsageError} If the command is missing, or if a shell would take its name for an option.
+ */
 function checkCommand(words: readonly string[]): readonly string[] {
   const [name] = words;
   if (name === "") throw new UsageError("Cannot run a command with an empty name");

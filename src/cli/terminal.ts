@@ -1,8 +1,9 @@
 /**
- * What the command line prints, and in which colours: the only module of it that writes to a stream.
+ * What the command line prints, and in which colours: the only module of it that writes to a
+ * stream.
  *
- * Credentials of addresses are masked here, wherever they come from. An address that stands in the place of an option, a
- * file or a duration may be in any message.
+ * Credentials of addresses are masked here, wherever they come from. An address that stands in the
+ * place of an option, a file or a duration may be in any message.
  *
  * @module
  */
@@ -51,8 +52,8 @@ export function paintOutput(): Paint {
 }
 
 /**
- * From `://` to the last `@` of a word, or of several words if a quotation mark follows: a password may have spaces. Not
- * the form of an address in the help.
+ * From `://` to the last `@` of a word, or of several words if a quotation mark follows: a password
+ * may have spaces. Not the form of an address in the help.
  */
 const CREDENTIALS = /:\/\/(?!\[user\[:password\]@\]host)(?:[^'\n]*@(?=[^'@\n]*')|\S*@)/gu;
 
@@ -96,11 +97,12 @@ export function jsonLine(value: unknown, indent?: number): string {
 const ROWS = 24, COLUMNS = 80;
 
 /**
- * Returns a function that draws lines on the terminal in the place of those before. The cursor stays visible, so nothing
- * has to be put right if the process is killed.
+ * Returns a function that draws lines on the terminal in the place of those before. The cursor
+ * stays visible, so nothing has to be put right if the process is killed.
  */
 export async function openScreen(): Promise<(lines: readonly string[]) => void> {
-  const { createLogUpdate } = await import("log-update"); // it reads the environment when it is loaded
+  // it reads the environment when it is loaded
+  const { createLogUpdate } = await import("log-update");
   const draw = createLogUpdate(process.stdout, { showCursor: true });
   return (lines) => {
     const { rows, columns } = process.stdout;

@@ -74,7 +74,9 @@ function textOf({ state }: Inspected): string {
   return holders.length > 0 ? `residue of ${holderText(state)}` : "free";
 }
 
-/** Looks at resources, or at all that are locked, those that are held for the longest time first. */
+/**
+ * Looks at resources, or at all that are locked, those that are held for the longest time first.
+ */
 async function look(
   { redlock, keyPrefix }: OpenedClient,
   resources: readonly string[],
@@ -107,7 +109,9 @@ function oncePerNode(): EventListener {
   };
 }
 
-/** Shows resources until a signal arrives, in place on a terminal, else as a line for each change. */
+/**
+ * Shows resources until a signal arrives, in place on a terminal, else as a line for each change.
+ */
 export async function watch(resources: readonly string[], options: WatchOptions): Promise<number> {
   resources.forEach(warnOfPattern);
   const signals = new Signals();

@@ -1,5 +1,6 @@
 /**
- * An attempt at a lock with a fencing token. `token.ts` defines which number that is, and when it is certain.
+ * An attempt at a lock with a fencing token. `token.ts` defines which number that is, and when it
+ * is certain.
  *
  * @module
  */
@@ -8,12 +9,16 @@ import type { Settings } from "../options.ts";
 import { askToAcquire, askToRaiseCounters, type Round } from "../quorum/round.ts";
 import type { Counts } from "../quorum/tally.ts";
 
-/** The most rounds that raise counters to the token. Each further one is due to another lock in the meantime. */
+/**
+ * The most rounds that raise counters to the token. Each further one is due to another lock in the
+ * meantime.
+ */
 const RAISES_MAX = 8;
 
 /**
- * Asks all nodes for the lock and has them count; then raises counters until those of a quorum are equal. All raising
- * together may take as long as one reply, so that the caller does not wait for counters that cannot agree.
+ * Asks all nodes for the lock and has them count; then raises counters until those of a quorum are
+ * equal. All raising together may take as long as one reply, so that the caller does not wait for
+ * counters that cannot agree.
  *
  * @param round The attempt; its counts are the result.
  * @param settings The settings of the call.
@@ -47,7 +52,10 @@ export async function askFenced(
   }
 }
 
-/** Takes what the nodes counted for the token of a round that won, if a quorum counted alike; returns whether it did. */
+/**
+ * Takes what the nodes counted for the token of a round that won, if a quorum counted alike;
+ * returns whether it did.
+ */
 export function takeToken(round: Round, { last }: Counts): boolean {
   const { token, agreed } = agreeOnToken(last, round.nodeSet.quorum);
   if (agreed) round.counterFloor = token;

@@ -13,8 +13,8 @@ import type { Settings } from "../options.ts";
 import { printable } from "../printable.ts";
 
 /**
- * What the resource of a check begins with; random digits follow, so that no client locks it. A name that a lock could
- * have: a right for names that begin with `hasp:` would not do for locks.
+ * What the resource of a check begins with; random digits follow, so that no client locks it. A
+ * name that a lock could have: a right for names that begin with `hasp:` would not do for locks.
  */
 const CHECKED = "check:";
 
@@ -44,7 +44,8 @@ const TYPES: Readonly<Record<keyof NodeDiagnosis, "boolean" | "number" | "object
  *
  * @param client The client.
  * @param nodes Its nodes, as operators ask them.
- * @param settings The settings that the nodes must suit: TTL, node timeout, drift factor and key prefix.
+ * @param settings The settings that the nodes must suit: TTL, node timeout, drift factor and key
+ * prefix.
  * @throws {RedlockError} If the client is closed, or is closed while the nodes are asked.
  */
 export async function check(
@@ -90,8 +91,8 @@ async function ask(
 }
 
 /**
- * The fields of a report that are of their types, with every text printable, so that the findings made of it are printable
- * too. Others are left out: the node may be anybody's.
+ * The fields of a report that are of their types, with every text printable, so that the findings
+ * made of it are printable too. Others are left out: the node may be anybody's.
  */
 function diagnosisOf(report: NodeDiagnosis): NodeDiagnosis {
   const fields = Object.entries(TYPES).flatMap(([name, type]) => {

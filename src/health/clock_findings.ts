@@ -13,8 +13,8 @@ const ADVICE = "Run NTP on all machines, and let it slew clocks";
 type WithClock = NodeHealth & { readonly clockOffsetMs: number };
 
 /**
- * Compares the clocks of the nodes with that of the node in the middle, and this one with the process's. A difference
- * that the round trips may explain is no finding.
+ * Compares the clocks of the nodes with that of the node in the middle, and this one with the
+ * process's. A difference that the round trips may explain is no finding.
  */
 export function clockFindings(
   nodes: readonly NodeHealth[],
@@ -50,7 +50,10 @@ export function clockFindings(
   ];
 }
 
-/** The node with the median clock; with an even number, that of the two which is closer to this process's clock. */
+/**
+ * The node with the median clock; with an even number, that of the two which is closer to this
+ * process's clock.
+ */
 function middleOf(timed: readonly WithClock[]): WithClock {
   const sorted = [...timed].sort((a, b) => a.clockOffsetMs - b.clockOffsetMs);
   const lower = sorted[(sorted.length - 1) >> 1];

@@ -123,7 +123,10 @@ const SET_ADVICE: ReadonlyMap<string, string> = new Map([
 const PREFIX_ADVICE =
   ". If all your locks begin with a prefix, set it as 'keyPrefix', and check again";
 
-/** What fails if commands are refused, the ACL rules that allow them, and whether the settings ask for it. */
+/**
+ * What fails if commands are refused, the ACL rules that allow them, and whether the settings ask
+ * for it.
+ */
 type Feature = readonly [
   FindingCode,
   Severity,

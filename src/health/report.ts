@@ -8,8 +8,9 @@ import { are, ofNodes } from "../messages.ts";
 import { printable } from "../printable.ts";
 
 /**
- * How much a finding matters. `error`: locks cannot be acquired, or two clients may hold one lock. `warning`: locks
- * work, but one more event can break them, or waiting is slower. `info`: good to know.
+ * How much a finding matters. `error`: locks cannot be acquired, or two clients may hold one lock.
+ * `warning`: locks work, but one more event can break them, or waiting is slower. `info`: good to
+ * know.
  */
 export type Severity = "error" | "warning" | "info";
 
@@ -45,7 +46,10 @@ export interface Finding {
   readonly code: FindingCode;
   /** How serious the problem is. */
   readonly severity: Severity;
-  /** The names of the nodes concerned; empty if the finding is about their number or about this process. */
+  /**
+   * The names of the nodes concerned; empty if the finding is about their number or about this
+   * process.
+   */
   readonly nodes: readonly string[];
   /** What was found, and on which nodes: one line. */
   readonly message: string;
@@ -54,8 +58,8 @@ export interface Finding {
 }
 
 /**
- * The state of one node. A field is missing if it is not known. Every text that comes from the server is one line
- * without control characters, and is cut off after 512 characters.
+ * The state of one node. A field is missing if it is not known. Every text that comes from the
+ * server is one line without control characters, and is cut off after 512 characters.
  */
 export interface NodeHealth extends Partial<NodeDiagnosis> {
   /** The node's name: its address without credentials. */
@@ -84,12 +88,16 @@ const HEADINGS = ["node", "round trip", "version", "role", "up for", "clock", "A
 const UNKNOWN = "?";
 /** Longest line of a finding, in UTF-16 code units: it may contain errors of all nodes. */
 const MESSAGE_LENGTH_MAX = 8_000;
-/** Units of time, the largest first: a duration is written in the first unit of which it has at least two. */
+/**
+ * Units of time, the largest first: a duration is written in the first unit of which it has at
+ * least two.
+ */
 const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1_000]] as const;
 
 /**
- * Formats a report for people: a table with a line for each node, then each finding with what to do about it. Texts
- * of servers cannot forge lines or terminal escapes, wherever the report comes from.
+ * Formats a report for people: a table with a line for each node, then each finding with what to do
+ * about it. Texts of servers cannot forge lines or terminal escapes, wherever the report comes
+ * from.
  *
  * @example Print a report
  * ```ts

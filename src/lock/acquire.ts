@@ -1,87 +1,104 @@
 /**
  * Acquiring a lock: the Redlock algorithm, and why it excludes.
  *
- * **Claim.** Two handles for one resource never report `held` at the same instant, unless both are in shared mode.
+ * **Claim.** Two handles for one resource never report `held` at the same instant, unless both are
+ * in shared mode.
  *
  * **Assumptions.**
  *
- * 1. *Clocks.* While one TTL passes, the clock of a node and the client's elapsed time differ by at most the drift:
- *    `ceil(ttlMs × driftFactor) + 2` ms. From one look at the client's two clocks to the next, at least one of them
- *    counts all the time that passes.
- * 2. *Nodes.* A node keeps a key until its TTL is over or a command with its value deletes it: nobody else deletes,
- *    renames, shortens or overwrites keys. It runs each command as a whole, and the commands of one connection in their
- *    order. A custom node keeps what its interface promises (`lock_node.ts`).
+ * 1. *Clocks.* While one TTL passes, the clock of a node and the client's elapsed time differ by at
+ *    most the drift: `ceil(ttlMs × driftFactor) + 2` ms. From one look at the client's two clocks
+ *    to the next, at least one of them counts all the time that passes.
+ * 2. *Nodes.* A node keeps a key until its TTL is over or a command with its value deletes it:
+ *    nobody else deletes, renames, shortens or overwrites keys. It runs each command as a whole,
+ *    and the commands of one connection in their order. A custom node keeps what its interface
+ *    promises (`lock_node.ts`).
  * 3. *Values.* No two attempts have the same value.
- * 4. *One list.* All clients list the same nodes, with the same database and the same `keyPrefix`. Each address is one
- *    server all the time, with no load balancer and no failover behind it.
+ * 4. *One list.* All clients list the same nodes, with the same database and the same `keyPrefix`.
+ *    Each address is one server all the time, with no load balancer and no failover behind it.
  *
- * If nodes forget keys, exclusion holds while fewer than g + quorum − N of them do, where g is the number of nodes that
- * hold the lock's keys. The restart guard keeps a node that forgot from voting. A process that is paused between a look
- * at `held` and the write that it protects is outside the claim: that is what the fencing token is for.
+ * If nodes forget keys, exclusion holds while fewer than g + quorum − N of them do, where g is the
+ * number of nodes that hold the lock's keys. The restart guard keeps a node that forgot from
+ * voting. A process that is paused between a look at `held` and the write that it protects is
+ * outside the claim: that is what the fencing token is for.
  *
- * **Argument.** The numbers of the steps are those in the code of {@linkcode acquire}, `held_lock.ts`, `renewal.ts` and
- * `undo.ts`.
+ * **Argument.** The numbers of the steps are those in the code of {@linkcode acquire},
+ * `held_lock.ts`, `renewal.ts` and `undo.ts`.
  *
- * 1. *Start.* {@linkcode Round} reads the client's clocks before the first byte is sent. So every key of the attempt is
- *    set after that reading, and by assumption 1 no node drops it before the reading is `ttlMs` less drift old: before
- *    the *validity* is over.
- * 2. *Count.* A node grants only if it set all keys, and it sets them only if none of them existed. A grant counts once,
- *    for its own round. So after a quorum of grants, a quorum of nodes holds the keys with this attempt's value.
- * 3. *Clocks.* After the count the clocks are read again. The lock is accepted only if validity is left, and
- *    {@linkcode HeldLock.held} reads the clocks on every access: `held` is true only while `elapsed < validity`. Elapsed
- *    is the sum of what the faster of the two clocks counts from look to look (`continuous_clock.ts`), because a
- *    monotonic clock stops while a machine is suspended and a wall clock can be set back. So it counts all the time that
- *    passes (assumption 1), and never falls. By steps 1 and 2 a quorum of nodes holds the keys whenever `held` is true.
- * 4. *Intersection.* Two quorums share a node (assumption 4), and a key has one value at a time. Two handles that are
- *    held at one instant would need two values under one key on that node. That is the claim, for a lock that is neither
- *    undone nor extended.
- * 5. *Undo takes nothing from a held lock.* It deletes keys that hold the value of its own attempt. That value belongs
- *    to one attempt (assumption 3), which was not accepted, or whose handle has ended before: `held` is false from then
- *    on. The end of an adopted lock, and an adoption that can never succeed, also delete the former value: its handle has
- *    ended before there was a token (step 9). An undo leaves nothing behind, because it follows the command that it undoes
- *    on the same connection, or on the next one if that breaks, and a round that was cancelled sends nothing more that
- *    could set a key. A grant that arrives after the decision is only counted in `votes`: nothing accepts the round again.
- * 6. *A lost lock stays lost.* A handle ends once: `HeldLock` sets its end and never clears it, and `held` is false with
- *    an end. Nothing that the nodes do later matters to it. Nor do its keys come back, because an extension sets no
- *    missing key. A node is filled in only after a round that a quorum granted and while the lock is held, and it counts
- *    for nothing in that round.
- * 7. *An extension is a new start.* Its validity counts from its own reading of the clocks, before its first byte. A
- *    node grants it only if all keys hold the value, and never shortens a TTL: so steps 1 to 4 hold for it, and an
- *    extension that fails leaves the old validity true. It is accepted only while the old validity lasts. Between the
- *    two there is no instant without a quorum of keys.
- * 8. *The holder is notified.* The timer wheel ends the lock a margin before its validity is over and aborts
- *    `lock.signal`. If timers are late, the signal reads the clocks itself when code asks it. After a step of the clocks
- *    the wheel needs one wake-up to notice, and wakes up four times a second while a lock is held.
+ * 1. *Start.* {@linkcode Round} reads the client's clocks before the first byte is sent. So every
+ *    key of the attempt is set after that reading, and by assumption 1 no node drops it before the
+ *    reading is `ttlMs` less drift old: before the *validity* is over.
+ * 2. *Count.* A node grants only if it set all keys, and it sets them only if none of them existed.
+ *    A grant counts once, for its own round. So after a quorum of grants, a quorum of nodes holds
+ *    the keys with this attempt's value.
+ * 3. *Clocks.* After the count the clocks are read again. The lock is accepted only if validity is
+ *    left, and {@linkcode HeldLock.held} reads the clocks on every access: `held` is true only
+ *    while `elapsed < validity`. Elapsed is the sum of what the faster of the two clocks counts
+ *    from look to look (`continuous_clock.ts`), because a monotonic clock stops while a machine is
+ *    suspended and a wall clock can be set back. So it counts all the time that passes (assumption
+ *    1), and never falls. By steps 1 and 2 a quorum of nodes holds the keys whenever `held` is
+ *    true.
+ * 4. *Intersection.* Two quorums share a node (assumption 4), and a key has one value at a time.
+ *    Two handles that are held at one instant would need two values under one key on that node.
+ *    That is the claim, for a lock that is neither undone nor extended.
+ * 5. *Undo takes nothing from a held lock.* It deletes keys that hold the value of its own attempt.
+ *    That value belongs to one attempt (assumption 3), which was not accepted, or whose handle has
+ *    ended before: `held` is false from then on. The end of an adopted lock, and an adoption that
+ *    can never succeed, also delete the former value: its handle has ended before there was a token
+ *    (step 9). An undo leaves nothing behind, because it follows the command that it undoes on the
+ *    same connection, or on the next one if that breaks, and a round that was cancelled sends
+ *    nothing more that could set a key. A grant that arrives after the decision is only counted in
+ *    `votes`: nothing accepts the round again.
+ * 6. *A lost lock stays lost.* A handle ends once: `HeldLock` sets its end and never clears it, and
+ *    `held` is false with an end. Nothing that the nodes do later matters to it. Nor do its keys
+ *    come back, because an extension sets no missing key. A node is filled in only after a round
+ *    that a quorum granted and while the lock is held, and it counts for nothing in that round.
+ * 7. *An extension is a new start.* Its validity counts from its own reading of the clocks, before
+ *    its first byte. A node grants it only if all keys hold the value, and never shortens a TTL: so
+ *    steps 1 to 4 hold for it, and an extension that fails leaves the old validity true. It is
+ *    accepted only while the old validity lasts. Between the two there is no instant without a
+ *    quorum of keys.
+ * 8. *The holder is notified.* The timer wheel ends the lock a margin before its validity is over
+ *    and aborts `lock.signal`. If timers are late, the signal reads the clocks itself when code
+ *    asks it. After a step of the clocks the wheel needs one wake-up to notice, and wakes up four
+ *    times a second while a lock is held.
  *
- * 9. *An adoption is an acquisition.* A node grants it only if all keys hold the value of the hand-over token, and gives
- *    them the attempt's own, new one. So steps 1 to 4 hold for it as they are: a key has one value at a time. The former
- *    holder's handle has ended before the token exists (step 6). Its undo gives back the old value where a key holds the
- *    attempt's own, which takes nothing from a held lock (step 5) and lets no other handle be held, because no handle
- *    with the old value is left. While the lock is held, a node that still has the old value adopts it after an extension:
- *    that is a fill-in (step 6), takes away a value that no handle has, and counts for nothing in that round.
- * 10. *Any one of several is one.* Each attempt of a call for any one of several keys (`pool.ts`) is an attempt for one
- *    of them, with a value of its own, and is undone before the next if it fails: so steps 1 to 8 hold for it, key by
- *    key, and k keys have k holders at most. What nodes say about the other keys, and which queues a ticket stands in,
- *    only decides for which key the next attempt is. Nodes that counted holders would not do: of three nodes that each
- *    admit two of three callers, every caller may have two.
+ * 9. *An adoption is an acquisition.* A node grants it only if all keys hold the value of the
+ *    hand-over token, and gives them the attempt's own, new one. So steps 1 to 4 hold for it as
+ *    they are: a key has one value at a time. The former holder's handle has ended before the token
+ *    exists (step 6). Its undo gives back the old value where a key holds the attempt's own, which
+ *    takes nothing from a held lock (step 5) and lets no other handle be held, because no handle
+ *    with the old value is left. While the lock is held, a node that still has the old value adopts
+ *    it after an extension: that is a fill-in (step 6), takes away a value that no handle has, and
+ *    counts for nothing in that round.
+ * 10. *Any one of several is one.* Each attempt of a call for any one of several keys (`pool.ts`)
+ *     is an attempt for one of them, with a value of its own, and is undone before the next if it
+ *     fails: so steps 1 to 8 hold for it, key by key, and k keys have k holders at most. What nodes
+ *     say about the other keys, and which queues a ticket stands in, only decides for which key the
+ *     next attempt is. Nodes that counted holders would not do: of three nodes that each admit two
+ *     of three callers, every caller may have two.
  *
- * 11. *Readers exclude writers.* A node grants a lock in shared mode if its keys are missing or held in shared mode, and
- *    from then on the keys exist until that lock's own TTL is over or it is released, whatever other readers do: each
- *    script keeps that (`redis_node/scripts/readers.ts`). So a quorum that has a reader is a quorum of nodes that grant no
- *    writer (step 2), and a quorum that has a writer grants no reader: by step 4, no writer is held beside anybody. Steps
- *    1, 3 and 5 to 8 hold for a reader as they are, because its value, its deadline and its release are its own. The claim
- *    is then one about any two handles of which one at least is exclusive.
+ * 11. *Readers exclude writers.* A node grants a lock in shared mode if its keys are missing or
+ *     held in shared mode, and from then on the keys exist until that lock's own TTL is over or it
+ *     is released, whatever other readers do: each script keeps that
+ *     (`redis_node/scripts/readers.ts`). So a quorum that has a reader is a quorum of nodes that
+ *     grant no writer (step 2), and a quorum that has a writer grants no reader: by step 4, no
+ *     writer is held beside anybody. Steps 1, 3 and 5 to 8 hold for a reader as they are, because
+ *     its value, its deadline and its release are its own. The claim is then one about any two
+ *     handles of which one at least is exclusive.
  *
- * **Tests.** `tests/simulation` checks the claim on every run (`mutual-exclusion`, `handle-truth`), and
- * `tests/simulation/support/mutations.ts` breaks the steps one by one to show that the checkers notice. In
- * `tests/unit`: step 1 in `quorum/round_test.ts` ("begins when it is made, by both clocks"), step 2 in
- * `quorum/round_test.ts` and `lock/acquire_test.ts` (every combination of answers), step 3 in `lock/acquire_test.ts`
- * ("by grants that are concluded after"), `time/continuous_clock_test.ts` and `time/validity_test.ts`, step 4 in
- * `vote_test.ts` (`quorumSize`), step 5 in `lock/undo_test.ts` and `lock/acquire_test.ts` ("undoes each
- * attempt"), step 6 in `lock/renewal_fill_in_test.ts` and `lock/held_lock_test.ts`, step 7 in `lock/renewal_test.ts` and
- * `lock/lock_extend_test.ts`, step 8 in `lock/held_lock_test.ts`, step 9 in `lock/adopt_test.ts` and
- * `lock/adopted_lock_test.ts`, step 10 in `redlock_any_test.ts`, step 11 in `redlock_shared_test.ts`, and both, for every
- * order of messages, in `tests/simulation/model`.
+ * **Tests.** `tests/simulation` checks the claim on every run (`mutual-exclusion`, `handle-truth`),
+ * and `tests/simulation/support/mutations.ts` breaks the steps one by one to show that the checkers
+ * notice. In `tests/unit`: step 1 in `quorum/round_test.ts` ("begins when it is made, by both
+ * clocks"), step 2 in `quorum/round_test.ts` and `lock/acquire_test.ts` (every combination of
+ * answers), step 3 in `lock/acquire_test.ts` ("by grants that are concluded after"),
+ * `time/continuous_clock_test.ts` and `time/validity_test.ts`, step 4 in `vote_test.ts`
+ * (`quorumSize`), step 5 in `lock/undo_test.ts` and `lock/acquire_test.ts` ("undoes each attempt"),
+ * step 6 in `lock/renewal_fill_in_test.ts` and `lock/held_lock_test.ts`, step 7 in
+ * `lock/renewal_test.ts` and `lock/lock_extend_test.ts`, step 8 in `lock/held_lock_test.ts`, step 9
+ * in `lock/adopt_test.ts` and `lock/adopted_lock_test.ts`, step 10 in `redlock_any_test.ts`, step
+ * 11 in `redlock_shared_test.ts`, and both, for every order of messages, in
+ * `tests/simulation/model`.
  *
  * @module
  */
@@ -103,8 +120,9 @@ import { renew } from "./renewal.ts";
 import { undo } from "./undo.ts";
 
 /**
- * Makes attempts until one wins the lock or the wait is over. A call that may wait takes its turn: only the first call of
- * this client for the same keys asks the nodes, and while the client holds the lock none does.
+ * Makes attempts until one wins the lock or the wait is over. A call that may wait takes its turn:
+ * only the first call of this client for the same keys asks the nodes, and while the client holds
+ * the lock none does.
  *
  * @returns The lock; `undefined` if others hold it and the call was only to try.
  * @throws {LockHeldError} If others hold it when the wait is over.
@@ -150,8 +168,8 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
 }
 
 /**
- * Waits while the client has too many attempts under way: if the call waits for nobody, for as long as those may take, and
- * those that wait before it.
+ * Waits while the client has too many attempts under way: if the call waits for nobody, for as long
+ * as those may take, and those that wait before it.
  */
 function waitForRoom(call: LockCall): Promise<boolean> {
   const { client: { attempts }, waitMs, settings: { nodeTimeoutMs, signal } } = call;
@@ -214,7 +232,8 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
   if (call.adopts) round.ttlMs = Math.max(round.ttlMs, call.adopts.ttlMs); // it shortens no TTL
   const remainingMs = validityMs - round.elapsedMs; // step 3
   // mutation: granted-too-late
-  const inTime = remainingMs > expiryMarginMs(validityMs); // else its holder would be notified of the end at once
+  // else its holder would be notified of the end at once
+  const inTime = remainingMs > expiryMarginMs(validityMs);
   const granted = round.decision === "granted" && inTime && accepts(call, round);
   // mutation: failed-attempt-stays
   if (!granted) undo(round, true); // step 5
@@ -227,7 +246,10 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
   return held;
 }
 
-/** Accepts unless the call was ended, a cooldown began, or the counters do not agree on a fencing token. */
+/**
+ * Accepts unless the call was ended, a cooldown began, or the counters do not agree on a fencing
+ * token.
+ */
 function accepts(call: LockCall, round: Round): boolean {
   // mutation: accepted-in-its-cooldown
   if (call.ended || call.cooldownOf(round.keys) > 0) return false;

@@ -1,9 +1,11 @@
 /**
- * Adopting a lock that another client has handed over: an acquisition with another condition. A node grants it if all
- * keys hold the value that the token names, and gives them a new one (step 9 of the argument in `acquire.ts`).
+ * Adopting a lock that another client has handed over: an acquisition with another condition. A
+ * node grants it if all keys hold the value that the token names, and gives them a new one (step 9
+ * of the argument in `acquire.ts`).
  *
- * Several clients that adopt one lock at once may split the vote. So each gives back what it took and tries again after
- * a random pause. One that has a quorum has taken the old value from so many nodes that no other one finds a quorum.
+ * Several clients that adopt one lock at once may split the vote. So each gives back what it took
+ * and tries again after a random pause. One that has a quorum has taken the old value from so many
+ * nodes that no other one finds a quorum.
  *
  * @module
  */
@@ -18,9 +20,15 @@ import type { LockCall } from "./lock_call.ts";
 import { refusal, reportRefusal } from "./refusal.ts";
 import { deleteValue } from "./undo.ts";
 
-/** How many attempts are made at least, if no node takes too long and neither this client nor another has a quorum. */
+/**
+ * How many attempts are made at least, if no node takes too long and neither this client nor
+ * another has a quorum.
+ */
 const ATTEMPTS_MIN = 8;
-/** The limit of the first pause between these attempts is two round trips, and at least so many milliseconds. */
+/**
+ * The limit of the first pause between these attempts is two round trips, and at least so many
+ * milliseconds.
+ */
 const SPLIT_MS_MIN = 2;
 
 /**
@@ -56,8 +64,8 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
 }
 
 /**
- * Whether a quorum of nodes has one value other than the one to replace under any of the keys: somebody has adopted the
- * lock, or acquired some of its resources.
+ * Whether a quorum of nodes has one value other than the one to replace under any of the keys:
+ * somebody has adopted the lock, or acquired some of its resources.
  */
 async function isTaken({ client, keys, settings, adopts }: LockCall): Promise<boolean> {
   const asked = keys.map((key) => reportKey(client, key, settings.nodeTimeoutMs));
@@ -66,7 +74,10 @@ async function isTaken({ client, keys, settings, adopts }: LockCall): Promise<bo
   return reports.some(({ held, holders }) => held && !holders.some(({ holder }) => holder === own));
 }
 
-/** Nobody can adopt the lock any more. So what is left of it, and what others give back of it, only blocks nodes. */
+/**
+ * Nobody can adopt the lock any more. So what is left of it, and what others give back of it, only
+ * blocks nodes.
+ */
 function lost(call: LockCall, { votes, ttlMs }: Round, why: string): LockLostError {
   // mutation: dead-value-stays
   deleteValue(call.client, call.keys, call.adopts!.value, ttlMs);

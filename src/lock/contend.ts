@@ -1,6 +1,6 @@
 /**
- * How a call waits: for its turn among the calls of this client, for a lock that others hold, and for the end of a
- * cooldown.
+ * How a call waits: for its turn among the calls of this client, for a lock that others hold, and
+ * for the end of a cooldown.
  *
  * @module
  */
@@ -12,19 +12,23 @@ import { pollingDelayMs } from "../waiting/polling.ts";
 import type { LockCall } from "./lock_call.ts";
 import { refusal } from "./refusal.ts";
 
-/** How often a call that may not wait tries again at most because several calls have split the votes. */
+/**
+ * How often a call that may not wait tries again at most because several calls have split the
+ * votes.
+ */
 const SPLIT_RETRIES_MAX = 4;
 /**
- * The longest pause before that, as a multiple of the slowest round trip of the attempt. It is chosen at random, so one of the
- * calls most likely asks a round trip earlier than the others.
+ * The longest pause before that, as a multiple of the slowest round trip of the attempt. It is
+ * chosen at random, so one of the calls most likely asks a round trip earlier than the others.
  */
 const SPLIT_PAUSE_FACTOR = 4;
 /** The least of these longest pauses, in milliseconds: timers count whole ones. */
 const SPLIT_PAUSE_MS_MIN = 8;
 
 /**
- * Waits until the earlier calls of this client for the same keys are done with the lock, and until no cooldown is left.
- * If others wait for the lock, has the nodes put the first attempt in their queues. A call that may not wait has no turn.
+ * Waits until the earlier calls of this client for the same keys are done with the lock, and until
+ * no cooldown is left. If others wait for the lock, has the nodes put the first attempt in their
+ * queues. A call that may not wait has no turn.
  *
  * @returns What must be awaited, if anything.
  * @throws The refusal, if the wait is over before.
@@ -94,8 +98,8 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
 }
 
 /**
- * Others have the other nodes, and may have too few as well: then nobody holds the lock, and one of those that ask again
- * gets it.
+ * Others have the other nodes, and may have too few as well: then nobody holds the lock, and one of
+ * those that ask again gets it.
  */
 async function pauseAfterSplit(call: LockCall, denied: Round): Promise<void> {
   const { client: { wheel }, settings: { signal, nodeTimeoutMs } } = call;
@@ -108,7 +112,10 @@ async function pauseAfterSplit(call: LockCall, denied: Round): Promise<void> {
   call.pool?.startOver(undefined);
 }
 
-/** Waits until the cooldown of the resources is over, if they are in one, and leaves the queues meanwhile. */
+/**
+ * Waits until the cooldown of the resources is over, if they are in one, and leaves the queues
+ * meanwhile.
+ */
 async function coolDown(call: LockCall, denied?: Round): Promise<void> {
   const { client, settings: { signal } } = call;
   for (let cooldownMs; (cooldownMs = call.cooldownMs) > 0;) {
@@ -123,8 +130,8 @@ async function coolDown(call: LockCall, denied?: Round): Promise<void> {
 }
 
 /**
- * Whether the call is to wait among other clients itself. Of the calls in shared mode only one does at a time: the others
- * wait behind it, and may enter beside it.
+ * Whether the call is to wait among other clients itself. Of the calls in shared mode only one does
+ * at a time: the others wait behind it, and may enter beside it.
  */
 function leads(call: LockCall): boolean {
   const { client: { localQueues }, mode, queueName } = call;

@@ -1,5 +1,6 @@
 /**
- * Resources in cooldown: a lock of this client on them was lost, or ended without a confirmed release.
+ * Resources in cooldown: a lock of this client on them was lost, or ended without a confirmed
+ * release.
  *
  * @module
  */
@@ -28,7 +29,8 @@ export class Cooldowns {
    * Begins the cooldown of keys.
    *
    * @param keys The keys of a lock that ended.
-   * @param forMs How long it takes, in milliseconds; a key whose cooldown takes longer already keeps it.
+   * @param forMs How long it takes, in milliseconds; a key whose cooldown takes longer already
+   * keeps it.
    */
   begin(keys: readonly string[], forMs: number): void {
     if (forMs <= 0) return;
@@ -55,7 +57,10 @@ export class Cooldowns {
     return leftMs;
   }
 
-  /** Deletes cooldowns that are over, from the oldest on, and one more if there is no room otherwise. */
+  /**
+   * Deletes cooldowns that are over, from the oldest on, and one more if there is no room
+   * otherwise.
+   */
   #makeRoom(nowMs: number): void {
     for (const [key, untilMs] of this.#cooldowns) {
       if (untilMs > nowMs && this.#cooldowns.size < COOLDOWNS_MAX) return;

@@ -1,9 +1,9 @@
 /**
  * The text with which one client hands a lock over to another.
  *
- * It contains no deadline, because the clocks of two machines need not agree, and no keys, because each client has its
- * own `keyPrefix`. It says how long the keys may live from the hand-over on, so that its next holder knows for how long
- * a node that was away may still have the former value.
+ * It contains no deadline, because the clocks of two machines need not agree, and no keys, because
+ * each client has its own `keyPrefix`. It says how long the keys may live from the hand-over on, so
+ * that its next holder knows for how long a node that was away may still have the former value.
  *
  * @module
  */

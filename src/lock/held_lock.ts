@@ -1,18 +1,18 @@
 /**
- * A lock while it is held: its validity, which is read from the clocks, and its end. The numbers of steps are those of
- * the argument in `acquire.ts`.
+ * A lock while it is held: its validity, which is read from the clocks, and its end. The numbers of
+ * steps are those of the argument in `acquire.ts`.
  *
- * **When is it held?** While it has no end, and less time than its validity has elapsed since its start
- * ({@linkcode HeldLock.remainingMs}).
+ * **When is it held?** While it has no end, and less time than its validity has elapsed since its
+ * start ({@linkcode HeldLock.remainingMs}).
  *
- * **What aborts the signal?** {@linkcode HeldLock.lose}. It is called by the timer wheel when the validity is about to
- * be over (`onDue`), by code that reads the signal later than that (`lostError`), by an extension that a majority
- * denied, when the client closes (`onClosed`), and in place of an extension
- * if nobody has the handle any more.
+ * **What aborts the signal?** {@linkcode HeldLock.lose}. It is called by the timer wheel when the
+ * validity is about to be over (`onDue`), by code that reads the signal later than that
+ * (`lostError`), by an extension that a majority denied, when the client closes (`onClosed`), and
+ * in place of an extension if nobody has the handle any more.
  *
- * **Where is the program notified?** In the async context of the call that won the lock, a microtask after the loss; if
- * the lock has no listener, in that of the code that first read its signal. Code that reads the signal earlier is
- * notified at once.
+ * **Where is the program notified?** In the async context of the call that won the lock, a
+ * microtask after the loss; if the lock has no listener, in that of the code that first read its
+ * signal. Code that reads the signal earlier is notified at once.
  *
  * @module
  */
@@ -41,7 +41,10 @@ import { TimerEntry } from "../time/timer_wheel.ts";
 import { warnOfLoss } from "../console_warnings.ts";
 import { driftMs, expiryMarginMs } from "../time/validity.ts";
 
-/** One lock. It waits in the timer wheel for its next extension or the end of its validity, whichever is first. */
+/**
+ * One lock. It waits in the timer wheel for its next extension or the end of its validity,
+ * whichever is first.
+ */
 export class HeldLock extends TimerEntry {
   readonly settings: Settings;
   readonly resources: readonly string[];
@@ -49,9 +52,14 @@ export class HeldLock extends TimerEntry {
   readonly round: Round<ClientState>;
   /** How often it was extended. */
   extensions = 0;
-  /** How it ended: released, handed over, or lost for a reason. Set once, and never cleared (step 6). */
+  /**
+   * How it ended: released, handed over, or lost for a reason. Set once, and never cleared (step
+   * 6).
+   */
   #end: "released" | "handed-over" | LockLostError | undefined = undefined;
-  /** The start of the round that won it, or of the last extension, and the validity from then on. */
+  /**
+   * The start of the round that won it, or of the last extension, and the validity from then on.
+   */
   #sinceMs: number;
   #validityMs: number;
   /** The last extension, unless it has succeeded. */
@@ -61,7 +69,10 @@ export class HeldLock extends TimerEntry {
   #extend: ((lock: HeldLock) => void) | undefined = undefined;
   #controller: AbortController | undefined = undefined;
   // Set on few locks, so all others have no place for them.
-  /** What the program is called in: made by the call if it has a listener, else when the signal is first read. */
+  /**
+   * What the program is called in: made by the call if it has a listener, else when the signal is
+   * first read.
+   */
   declare context?: OwnContext;
   /** What the signal aborts with, and whether it has. */
   declare abortReason?: { readonly reason: unknown };
@@ -119,13 +130,19 @@ export class HeldLock extends TimerEntry {
     return this.remainingMs() > 0;
   }
 
-  /** What is left of the validity at this moment, in milliseconds: 0 when it is over, or the lock has an end. */
+  /**
+   * What is left of the validity at this moment, in milliseconds: 0 when it is over, or the lock
+   * has an end.
+   */
   remainingMs(): number {
     if (this.#end) return 0;
     return Math.max(this.#leftAt(this.client.wheel.continuous.nowMs()), 0);
   }
 
-  /** How long its keys live on a quorum of nodes by what the lock claims, in milliseconds; negative when they are gone. */
+  /**
+   * How long its keys live on a quorum of nodes by what the lock claims, in milliseconds; negative
+   * when they are gone.
+   */
   keysLeftMs(): number {
     const { client: { wheel }, settings: { driftFactor } } = this;
     return this.#leftAt(wheel.continuous.nowMs()) + driftMs(this.#validityMs, driftFactor);
@@ -140,14 +157,17 @@ export class HeldLock extends TimerEntry {
     const look = () => this.#abortSignal();
     look();
     if (!this.#handle) return clockedSignal(controller.signal, look);
-    // What is made of this one, by `AbortSignal.any()` too, follows the signal of the controller: so it aborts with the
-    // lock, even if this one was collected before.
+    // What is made of this one, by `AbortSignal.any()` too, follows the signal of the controller:
+    // so it aborts with the lock, even if this one was collected before.
     const lent = clockedSignal(AbortSignal.any([controller.signal]), look);
     this.lent = new WeakRef(lent);
     return lent;
   }
 
-  /** Why the lock was lost, if it was. A lock whose validity is over is lost, even if the timer is late (step 8). */
+  /**
+   * Why the lock was lost, if it was. A lock whose validity is over is lost, even if the timer is
+   * late (step 8).
+   */
   get lostError(): LockLostError | undefined {
     if (!this.#end && !this.held) this.#runOut();
     return this.#end instanceof LockLostError ? this.#end : undefined;
@@ -168,15 +188,19 @@ export class HeldLock extends TimerEntry {
     this.#controller.abort(this.abortReason.reason);
   }
 
-  /** Calls what may call the program, in the async context of the call that won the lock, if anything remembers that. */
+  /**
+   * Calls what may call the program, in the async context of the call that won the lock, if
+   * anything remembers that.
+   */
   inContext(call: () => void): void {
     if (this.context) this.context.run(call);
     else call();
   }
 
   /**
-   * Has it end in place of an extension once `handle` and its signals are garbage: nobody could release it then. Not in
-   * Deno before 2.8, which collects a lent signal that has listeners; nor in workers, of which that is not known.
+   * Has it end in place of an extension once `handle` and its signals are garbage: nobody could
+   * release it then. Not in Deno before 2.8, which collects a lent signal that has listeners; nor
+   * in workers, of which that is not known.
    */
   endWith(handle: object): void {
     if (keepsSignals()) this.#handle = new WeakRef(handle);
@@ -202,7 +226,9 @@ export class HeldLock extends TimerEntry {
     this.#failing = extension;
   }
 
-  /** Takes the validity of an extension that succeeded, unless the old one reaches further (step 7). */
+  /**
+   * Takes the validity of an extension that succeeded, unless the old one reaches further (step 7).
+   */
   extended(extension: Round, validityMs: number): void {
     this.extensions++;
     if (extension === this.#failing) this.#failing = undefined;
@@ -213,7 +239,10 @@ export class HeldLock extends TimerEntry {
     this.#schedule();
   }
 
-  /** Ends the lock as lost: `held` is false from here on, the keys are taken back (step 5), and the signal aborts. */
+  /**
+   * Ends the lock as lost: `held` is false from here on, the keys are taken back (step 5), and the
+   * signal aborts.
+   */
   lose(reason: LockLostReason, cause: Error): void {
     if (this.#end) return;
     const { votes } = this.#failing ?? this.round;
@@ -233,8 +262,8 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
-   * Releases the lock if the call that has won it ended meanwhile, or gives it back if it was adopted; to be called in the
-   * tick in which the caller gets it.
+   * Releases the lock if the call that has won it ended meanwhile, or gives it back if it was
+   * adopted; to be called in the tick in which the caller gets it.
    *
    * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
    */
@@ -260,15 +289,16 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
-   * Ends the lock and deletes its keys, or has them live on until it is `atLeastMs` old. A second call returns the result
-   * of the first.
+   * Ends the lock and deletes its keys, or has them live on until it is `atLeastMs` old. A second
+   * call returns the result of the first.
    */
   release(): Promise<boolean> {
     return this.#released ??= this.#release();
   }
 
   /**
-   * Ends the lock and leaves its keys, so that another client can adopt it (step 9). A release does nothing from then on.
+   * Ends the lock and leaves its keys, so that another client can adopt it (step 9). A release does
+   * nothing from then on.
    *
    * @throws {LockLostError} If it is not held.
    * @throws {TypeError} If it is in shared mode.
@@ -325,14 +355,15 @@ export class HeldLock extends TimerEntry {
   }
 
   override onClosed(): void {
-    if (this.round.replaces !== undefined) return; // a listener has closed the client, and handOut() gives the lock back
+    // a listener has closed the client, and handOut() gives the lock back
+    if (this.round.replaces !== undefined) return;
     this.lose("closed", new Error("the lock client was closed"));
   }
 
   /**
-   * Takes the keys back when their TTL is over. Until then they keep others out while the holder, which is notified of
-   * the end only now, stops working. Most keys are gone by then. But an extension without answers may have prolonged
-   * some, and a node that hung may set one late.
+   * Takes the keys back when their TTL is over. Until then they keep others out while the holder,
+   * which is notified of the end only now, stops working. Most keys are gone by then. But an
+   * extension without answers may have prolonged some, and a node that hung may set one late.
    */
   #undoLater(): void {
     const giveBack = () => undo(this.round);
@@ -360,7 +391,10 @@ export class HeldLock extends TimerEntry {
     wheel.schedule(this, dueMs - wheel.continuous.steppedMs);
   }
 
-  /** What is left of the validity at a moment of the continuous clock, in milliseconds; negative after its end. */
+  /**
+   * What is left of the validity at a moment of the continuous clock, in milliseconds; negative
+   * after its end.
+   */
   #leftAt(nowMs: number): number {
     return this.#sinceMs + this.#validityMs - nowMs;
   }
@@ -423,7 +457,10 @@ export class HeldLock extends TimerEntry {
     return { resources: this.resources, votes, elapsedMs, heldMs: this.round.tookMs };
   }
 
-  /** Starts the cooldown, because the lock was lost or no release of it was confirmed; no later release ends it. */
+  /**
+   * Starts the cooldown, because the lock was lost or no release of it was confirmed; no later
+   * release ends it.
+   */
   #coolDown(leftMs = 0): void {
     const { cooldownMs } = this.settings;
     if (cooldownMs === 0) return;
@@ -439,8 +476,9 @@ export class HeldLock extends TimerEntry {
 }
 
 /**
- * Whether a round has released a lock: `true` if its keys are deleted, `false` if they were gone before, `undefined` if
- * that is not known, because too few nodes answered, or because the end of the client cut the round short.
+ * Whether a round has released a lock: `true` if its keys are deleted, `false` if they were gone
+ * before, `undefined` if that is not known, because too few nodes answered, or because the end of
+ * the client cut the round short.
  */
 function isConfirmed(round: Round, ranOut: boolean): boolean | undefined {
   if (round.decision === "granted") return true;

@@ -16,28 +16,33 @@ export interface Inspection {
   /** Whether somebody holds the resource: a quorum of nodes has the same value under its key. */
   readonly held: boolean;
   /**
-   * Longest time for which the resource stays held unless its holder extends or releases it, in milliseconds: until
-   * fewer than a quorum of nodes have the key. 0 if it is not held, `Infinity` if the keys have no TTL.
+   * Longest time for which the resource stays held unless its holder extends or releases it, in
+   * milliseconds: until fewer than a quorum of nodes have the key. 0 if it is not held, `Infinity`
+   * if the keys have no TTL.
    */
   readonly remainingMs: number;
   /** The mode in which it is held; `undefined` if it is not held. */
   readonly mode: LockMode | undefined;
   /**
-   * Who holds it, each on a quorum of the nodes: one in exclusive mode, any number in shared mode, in the order in which
-   * they acquired it. Empty if the resource is not held, or its key is not a string.
+   * Who holds it, each on a quorum of the nodes: one in exclusive mode, any number in shared mode,
+   * in the order in which they acquired it. Empty if the resource is not held, or its key is not a
+   * string.
    */
   readonly holders: readonly Holder[];
-  /** How many clients wait for the resource. `undefined` if no node reports it, or if the resource is not held. */
+  /**
+   * How many clients wait for the resource. `undefined` if no node reports it, or if the resource
+   * is not held.
+   */
   readonly waiters: number | undefined;
   /**
-   * What is wrong with the key if no lock library can have set it: `has no TTL, so no lock library set it` or
-   * `holds a list, so no lock library set it`. Such a key blocks the resource until somebody deletes it. `undefined` if
-   * the key looks like a lock's, or is missing.
+   * What is wrong with the key if no lock library can have set it: `has no TTL, so no lock library
+   * set it` or `holds a list, so no lock library set it`. Such a key blocks the resource until
+   * somebody deletes it. `undefined` if the key looks like a lock's, or is missing.
    */
   readonly foreign: string | undefined;
   /**
-   * What each node answered: `held` if it has the key, `free` if it does not have it; `failed` and `timed-out` as in
-   * every {@linkcode Vote}.
+   * What each node answered: `held` if it has the key, `free` if it does not have it; `failed` and
+   * `timed-out` as in every {@linkcode Vote}.
    */
   readonly votes: readonly Vote[];
 }
@@ -50,19 +55,24 @@ export interface Answer {
   readonly state: KeyState | undefined;
 }
 
-/** One resource in a list of `list()`: as an {@linkcode Inspection}, except for what is said here. */
+/**
+ * One resource in a list of `list()`: as an {@linkcode Inspection}, except for what is said here.
+ */
 export interface ListedLock extends Omit<Inspection, "held"> {
   /** The resource. */
   readonly resource: string;
   /**
-   * `true` if a quorum of nodes has the same value under its key. `false` if only fewer have it: nobody holds the
-   * resource, and the key is residue, or the lock is being acquired or released at this moment. `undefined` if the nodes
-   * that did not answer decide that.
+   * `true` if a quorum of nodes has the same value under its key. `false` if only fewer have it:
+   * nobody holds the resource, and the key is residue, or the lock is being acquired or released at
+   * this moment. `undefined` if the nodes that did not answer decide that.
    */
   readonly held: boolean | undefined;
   /** Who has set the key, on a quorum of nodes or, if it is not held, on fewer. */
   readonly holders: readonly Holder[];
-  /** What is wrong with the key if no lock library can have set it, on a quorum of nodes or on fewer. */
+  /**
+   * What is wrong with the key if no lock library can have set it, on a quorum of nodes or on
+   * fewer.
+   */
   readonly foreign: string | undefined;
 }
 
@@ -76,7 +86,8 @@ export type KeyReport = Omit<ListedLock, "resource">;
  * @param resource The resource, for messages.
  * @param key Its key.
  * @param timeoutMs How long each node may take, in milliseconds.
- * @throws {QuorumError} If the nodes that answered are too few to decide; the resource is not reported as free then.
+ * @throws {QuorumError} If the nodes that answered are too few to decide; the resource is not
+ * reported as free then.
  */
 export async function inspect(
   client: ClientState,
@@ -107,8 +118,8 @@ export async function reportKey(
   let held: boolean | undefined = holding.length > 0;
   // mutation: silent-nodes-count-as-free
   if (!held && [0, ...counts.values()].some((count) => count + silent >= quorum)) held = undefined;
-  // While the quorum-th longest of the keys lives, there is a quorum of them. A node that did not answer may have one
-  // for as long as any other.
+  // While the quorum-th longest of the keys lives, there is a quorum of them. A node that did not
+  // answer may have one for as long as any other.
   const lives = most.map(({ remainingMs }) => remainingMs).sort((a, b) => b - a);
   const remainingMs = [...new Array(silent).fill(lives[0]), ...lives][quorum - 1];
   const type = most.find(({ type }) => type)?.type;

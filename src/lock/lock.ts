@@ -15,14 +15,15 @@ import { extend } from "./renewal.ts";
 /** Options of {@linkcode Lock.extend}. */
 export interface ExtendOptions {
   /**
-   * New TTL of the lock's keys, in milliseconds; an integer from 10 to 86 400 000. A key that would live longer anyway is
-   * left as it is.
+   * New TTL of the lock's keys, in milliseconds; an integer from 10 to 86 400 000. A key that would
+   * live longer anyway is left as it is.
    *
    * @default {the ttlMs that the lock was acquired with}
    */
   ttlMs?: number | undefined;
   /**
-   * Signal that ends the call, which rejects with the signal's reason; the lock keeps its old validity.
+   * Signal that ends the call, which rejects with the signal's reason; the lock keeps its old
+   * validity.
    *
    * @default {no signal}
    */
@@ -35,8 +36,8 @@ export let heldLock: (lock: Lock) => HeldLock;
 const EXTEND_OPTION_NAMES: readonly string[] = ["ttlMs", "signal"];
 
 /**
- * A lock that a {@linkcode Redlock} has acquired or adopted. Whether it is held, and for how long, is read from the clock
- * at the moment of the access.
+ * A lock that a {@linkcode Redlock} has acquired or adopted. Whether it is held, and for how long,
+ * is read from the clock at the moment of the access.
  *
  * @example Released at the end of the block
  * ```ts
@@ -87,44 +88,52 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * The value of the lock's keys: 40 random hexadecimal digits, `:`, the second of the acquisition in base 36, `:`, and the
-   * `label`. A secret, because it is enough to release the lock.
+   * The value of the lock's keys: 40 random hexadecimal digits, `:`, the second of the acquisition
+   * in base 36, `:`, and the `label`. A secret, because it is enough to release the lock.
    */
   get value(): string {
     return this.#lock.round.value;
   }
 
   /**
-   * What `inspect()` and the errors of others show of this lock's holder: 8 hexadecimal digits that identify this
-   * acquisition, {@linkcode Holder.holder}.
+   * What `inspect()` and the errors of others show of this lock's holder: 8 hexadecimal digits that
+   * identify this acquisition, {@linkcode Holder.holder}.
    */
   get holder(): string {
     return holderOf(this.#lock.round.value);
   }
 
-  /** Whether others may hold the resources beside it: `shared` if they may in the same mode, else `exclusive`. */
+  /**
+   * Whether others may hold the resources beside it: `shared` if they may in the same mode, else
+   * `exclusive`.
+   */
   get mode(): LockMode {
     return this.#lock.round.mode ?? "exclusive";
   }
 
   /**
-   * Signal that aborts when the lock is lost, at the end of its validity at the latest, whatever the network does. Pass
-   * it to everything that must stop when the lock is lost. Its reason is a {@linkcode LockLostError}; in `using`, it
-   * can also be the reason of the call's own signal. A release does not abort it. Its listeners are called in the async
-   * context (`AsyncLocalStorage`) of the call that acquired the lock; without `onEvent`, in that of the code that first
-   * read the signal.
+   * Signal that aborts when the lock is lost, at the end of its validity at the latest, whatever
+   * the network does. Pass it to everything that must stop when the lock is lost. Its reason is a
+   * {@linkcode LockLostError}; in `using`, it can also be the reason of the call's own signal. A
+   * release does not abort it. Its listeners are called in the async context (`AsyncLocalStorage`)
+   * of the call that acquired the lock; without `onEvent`, in that of the code that first read the
+   * signal.
    */
   get signal(): AbortSignal {
     return this.#lock.signal;
   }
 
-  /** Whether the lock is certainly held at this moment. `false` after a release, or once its validity is over. */
+  /**
+   * Whether the lock is certainly held at this moment. `false` after a release, or once its
+   * validity is over.
+   */
   get held(): boolean {
     return this.#lock.held;
   }
 
   /**
-   * Returns the rest of the validity: how long the lock is certainly held from this moment on, unless it is extended.
+   * Returns the rest of the validity: how long the lock is certainly held from this moment on,
+   * unless it is extended.
    *
    * @returns Milliseconds; 0 after a release, or once the validity is over.
    */
@@ -137,28 +146,33 @@ export class Lock implements AsyncDisposable {
     return this.#lock.extensions;
   }
 
-  /** What each node answered when the lock was acquired, including answers that came after the quorum's. */
+  /**
+   * What each node answered when the lock was acquired, including answers that came after the
+   * quorum's.
+   */
   get votes(): readonly Vote[] {
     return this.#lock.round.votes;
   }
 
   /**
-   * Fencing token: a number greater than that of every earlier lock on any of the resources. `undefined` without
-   * `fencing`. Pass it to the store that the lock protects, which must reject writes whose token is smaller than one that
-   * it has seen. An extension does not change it.
+   * Fencing token: a number greater than that of every earlier lock on any of the resources.
+   * `undefined` without `fencing`. Pass it to the store that the lock protects, which must reject
+   * writes whose token is smaller than one that it has seen. An extension does not change it.
    */
   get fencingToken(): number | undefined {
     return this.#lock.fencingToken;
   }
 
   /**
-   * Extends the lock: gives it a new validity, counted from this call. Never shortens it. A try that fails keeps the old
-   * validity, and is repeated until that is over.
+   * Extends the lock: gives it a new validity, counted from this call. Never shortens it. A try
+   * that fails keeps the old validity, and is repeated until that is over.
    *
    * @param options The new TTL, and a signal.
-   * @throws {LockLostError} If the lock ends before a quorum has extended it, was released, or was extended
+   * @throws {LockLostError} If the lock ends before a quorum has extended it, was released, or was
+   * extended
    *   `extensionsMax` times.
-   * @throws {QuorumError} If the validity is over that the lock had, and only `autoExtend` has extended it meanwhile.
+   * @throws {QuorumError} If the validity is over that the lock had, and only `autoExtend` has
+   * extended it meanwhile.
    * @throws {TypeError} If an option is unknown or of the wrong type.
    * @throws {RangeError} If `ttlMs` is out of range, or longer than `restartGuardMs` if that is on.
    * @throws The reason of `signal`, if it aborts.
@@ -174,24 +188,28 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * Releases the lock: deletes its keys on every node that still has them with this lock's value. Settles when a quorum
-   * has answered, within `nodeTimeoutMs`, without retries. A second call returns the first one's result.
+   * Releases the lock: deletes its keys on every node that still has them with this lock's value.
+   * Settles when a quorum has answered, within `nodeTimeoutMs`, without retries. A second call
+   * returns the first one's result.
    *
-   * @returns `true` if a quorum confirmed that the lock was released, `false` if it was already gone.
-   * @throws {QuorumError} If too few nodes answered and the lock's validity was not over; the keys expire with their TTL.
+   * @returns `true` if a quorum confirmed that the lock was released, `false` if it was already
+   * gone.
+   * @throws {QuorumError} If too few nodes answered and the lock's validity was not over; the keys
+   * expire with their TTL.
    */
   release(): Promise<boolean> {
     return this.#lock.release();
   }
 
   /**
-   * Hands the lock over to another process, which calls {@linkcode Redlock.adopt}: ends this handle and deletes nothing.
-   * From then on `held` is `false`, no extension is sent, and a release, also the one at the end of `using` or `await
-   * using`, does nothing. The keys live for what is left of their TTL: call {@linkcode extend} before if the way to the
-   * other process may take longer.
+   * Hands the lock over to another process, which calls {@linkcode Redlock.adopt}: ends this handle
+   * and deletes nothing. From then on `held` is `false`, no extension is sent, and a release, also
+   * the one at the end of `using` or `await using`, does nothing. The keys live for what is left of
+   * their TTL: call {@linkcode extend} before if the way to the other process may take longer.
    *
-   * @returns Text of `A–Z`, `a–z`, `0–9`, `-` and `_`, of at least 60 characters: the lock's value and its resources. A
-   * secret, because it is enough to take the lock, and to read the resources. It has no time limit of its own.
+   * @returns Text of `A–Z`, `a–z`, `0–9`, `-` and `_`, of at least 60 characters: the lock's value
+   * and its resources. A secret, because it is enough to take the lock, and to read the resources.
+   * It has no time limit of its own.
    * @throws {LockLostError} If the lock is not held: lost, released, or handed over before.
    * @throws {TypeError} If the lock is in shared mode.
    * @experimental until 1.0
@@ -205,19 +223,25 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * Releases the lock at the end of `await using`. Never throws: if the release fails, the keys expire with their TTL,
-   * and a `release-failed` event reports it.
+   * Releases the lock at the end of `await using`. Never throws: if the release fails, the keys
+   * expire with their TTL, and a `release-failed` event reports it.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#lock.release().catch(() => {});
   }
 }
 
-/** A {@linkcode Lock} that certainly has a fencing token, because its call or its client has `fencing: true`. */
+/**
+ * A {@linkcode Lock} that certainly has a fencing token, because its call or its client has
+ * `fencing: true`.
+ */
 export interface FencedLock extends Lock {
   /** The lock's fencing token; see {@linkcode Lock.fencingToken}. */
   readonly fencingToken: number;
 }
 
-/** The type of the locks of a client: {@linkcode FencedLock} if `Fencing` is `true`, else {@linkcode Lock}. */
+/**
+ * The type of the locks of a client: {@linkcode FencedLock} if `Fencing` is `true`, else {@linkcode
+ * Lock}.
+ */
 export type LockOf<Fencing extends boolean> = [Fencing] extends [true] ? FencedLock : Lock;

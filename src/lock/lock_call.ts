@@ -14,7 +14,10 @@ import type { QueuedWaiter } from "../waiting/queued_waiter.ts";
 import type { HandedOver } from "./hand_over_token.ts";
 import { Pool } from "./pool.ts";
 
-/** What a lock is for: its caller gets it, or gets it if nobody else holds it, or a routine runs while it is held. */
+/**
+ * What a lock is for: its caller gets it, or gets it if nobody else holds it, or a routine runs
+ * while it is held.
+ */
 export type Purpose = "acquire" | "try" | "use";
 
 /** A call for a lock. */
@@ -23,7 +26,9 @@ export class LockCall {
   readonly settings: Settings;
   readonly resources: readonly string[];
   readonly keys: readonly string[];
-  /** Its queue in this client: that of its keys, of all keys of a pool, or of readers of the keys. */
+  /**
+   * Its queue in this client: that of its keys, of all keys of a pool, or of readers of the keys.
+   */
   readonly queueName: string;
   /** How it chooses between its keys, if it locks any one of them. */
   readonly pool: Pool | undefined;
@@ -35,24 +40,34 @@ export class LockCall {
   readonly adopts: HandedOver | undefined;
   /** Set if the lock is in shared mode; one that is adopted is not. */
   readonly mode: "shared" | undefined;
-  /** Whether a call in shared mode that it was behind has the lock now: its next attempt passes those that wait. */
+  /**
+   * Whether a call in shared mode that it was behind has the lock now: its next attempt passes
+   * those that wait.
+   */
   admitted = false;
   /** How many attempts were made. */
   attempts = 0;
-  /** Whether an attempt was granted by some nodes, and by too few, since the call began or last paused. */
+  /**
+   * Whether an attempt was granted by some nodes, and by too few, since the call began or last
+   * paused.
+   */
   split = false;
   /** How often it tried again because of that. */
   retries = 0;
   /** How it waits among other clients, if it has waited and does not poll. */
   waiter: QueuedWaiter | undefined = undefined;
-  /** When the call began, by the monotonic clock: with its first attempt, or when it began to wait for its turn. */
+  /**
+   * When the call began, by the monotonic clock: with its first attempt, or when it began to wait
+   * for its turn.
+   */
   #startMs: number | undefined = undefined;
 
   /**
    * @param client The client.
    * @param settings The settings of the call.
    * @param resources The resources.
-   * @param purpose To try is not to wait, whatever `waitMs` is; to use is to extend, unless `autoExtend` is `false`.
+   * @param purpose To try is not to wait, whatever `waitMs` is; to use is to extend, unless
+   * `autoExtend` is `false`.
    * @param adopts The lock that it adopts, if it does.
    */
   constructor(
@@ -83,12 +98,18 @@ export class LockCall {
     return this.adopts === undefined ? "acquire" : "adopt";
   }
 
-  /** What it asks for now, by which this client remembers that others wait for it: readers wait for what writers do. */
+  /**
+   * What it asks for now, by which this client remembers that others wait for it: readers wait for
+   * what writers do.
+   */
   get contendedName(): string {
     return this.pool?.key ?? (this.mode ? queueKey(this.keys) : this.queueName);
   }
 
-  /** Whether it waits for earlier calls. One that adopts a lock does not: they may wait for that very lock. */
+  /**
+   * Whether it waits for earlier calls. One that adopts a lock does not: they may wait for that
+   * very lock.
+   */
   get takesTurns(): boolean {
     return this.waitMs > 0 && this.adopts === undefined;
   }
@@ -116,8 +137,8 @@ export class LockCall {
   }
 
   /**
-   * What the lock is for, once an attempt has won it. If it is one of several, the array of all becomes that of the one,
-   * because events identify the call and its lock by the array.
+   * What the lock is for, once an attempt has won it. If it is one of several, the array of all
+   * becomes that of the one, because events identify the call and its lock by the array.
    */
   locked(): readonly string[] {
     const { pool, resources } = this;
@@ -126,25 +147,35 @@ export class LockCall {
   }
 
   /**
-   * How long the resources stay in their cooldown, in milliseconds; 0 if they are in none, if one of several is not, or if
-   * the call adopts a lock: then the work goes on that holds it, and nobody begins.
+   * How long the resources stay in their cooldown, in milliseconds; 0 if they are in none, if one
+   * of several is not, or if the call adopts a lock: then the work goes on that holds it, and
+   * nobody begins.
    */
   get cooldownMs(): number {
     if (!this.pool) return this.cooldownOf(this.keys);
     return Math.min(...this.keys.map((key) => this.cooldownOf([key])));
   }
 
-  /** How long some of the keys stay in their cooldown, in milliseconds; 0 as {@linkcode cooldownMs} is. */
+  /**
+   * How long some of the keys stay in their cooldown, in milliseconds; 0 as {@linkcode cooldownMs}
+   * is.
+   */
   cooldownOf(keys: readonly string[]): number {
     return this.adopts === undefined ? this.client.cooldowns.leftMs(keys) : 0;
   }
 
-  /** Notes whether an attempt that failed was granted by some nodes, and by too few of those that answered. */
+  /**
+   * Notes whether an attempt that failed was granted by some nodes, and by too few of those that
+   * answered.
+   */
   noteVotes({ decision, granted, unanswered }: Round): void {
     if (decision === "refused" && granted > 0 && !unanswered) this.split = true;
   }
 
-  /** Whether an attempt failed because nodes did not answer, or not in time, and not because others hold the lock. */
+  /**
+   * Whether an attempt failed because nodes did not answer, or not in time, and not because others
+   * hold the lock.
+   */
   isUnanswered(denied: Round | undefined): boolean {
     return denied !== undefined && this.cooldownMs === 0 &&
       (denied.unanswered || denied.decision === "granted");

@@ -1,10 +1,11 @@
 /**
  * The signal of a lock, which reads the clock whenever it is asked.
  *
- * A timer aborts the signal, but a process that stood still (a busy event loop, `SIGSTOP`, a suspended machine) runs
- * its code on before any timer: `signal.throwIfAborted()` would let one more write through after the validity is over.
- * So the three members by which code asks a signal look at the clock before they answer. They are properties of this
- * one object, because callers keep it (`const { signal } = lock`); everything else is the runtime's own. It stays a real
+ * A timer aborts the signal, but a process that stood still (a busy event loop, `SIGSTOP`, a
+ * suspended machine) runs its code on before any timer: `signal.throwIfAborted()` would let one
+ * more write through after the validity is over. So the three members by which code asks a signal
+ * look at the clock before they answer. They are properties of this one object, because callers
+ * keep it (`const { signal } = lock`); everything else is the runtime's own. It stays a real
  * `AbortSignal`: `fetch` and its like take it, and abort when the timer does.
  *
  * @module

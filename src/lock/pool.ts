@@ -1,6 +1,6 @@
 /**
- * Which of several keys a call for any one of them asks for. Each attempt is an ordinary attempt for one key, so the
- * argument in `acquire.ts` holds as it stands, key by key.
+ * Which of several keys a call for any one of them asks for. Each attempt is an ordinary attempt
+ * for one key, so the argument in `acquire.ts` holds as it stands, key by key.
  *
  * @module
  */
@@ -10,7 +10,10 @@ import type { Round } from "../quorum/round.ts";
 import { poolKey } from "../waiting/queue_names.ts";
 import type { HeldLock } from "./held_lock.ts";
 
-/** Most pools of which a client remembers the key that it had last; the oldest is forgotten for one more. */
+/**
+ * Most pools of which a client remembers the key that it had last; the oldest is forgotten for one
+ * more.
+ */
 const LAST_PLACES_MAX = 4_096;
 
 /** The keys of one call, of which it locks any one. */
@@ -45,7 +48,8 @@ export class Pool {
    * Begins an attempt.
    *
    * @param queues Whether it has a ticket.
-   * @returns The pool for the nodes; `undefined` for the first attempt of a call, which is a plain one, so that an idle
+   * @returns The pool for the nodes; `undefined` for the first attempt of a call, which is a plain
+   * one, so that an idle
    *   pool costs what a lock costs.
    */
   next(queues: boolean): KeyPool | undefined {
@@ -56,7 +60,8 @@ export class Pool {
   }
 
   /**
-   * Chooses the key that may be free on most nodes, and on a quorum at least, and that was not asked for.
+   * Chooses the key that may be free on most nodes, and on a quorum at least, and that was not
+   * asked for.
    *
    * @param denied The last attempt.
    * @returns Whether there is one; else the call waits, if it may.
@@ -77,14 +82,20 @@ export class Pool {
     this.place = this.#choose(this.#client.lastPlaces.get(this.name));
   }
 
-  /** The call has waited: it may ask for every key again, and first for the one that a node has named. */
+  /**
+   * The call has waited: it may ask for every key again, and first for the one that a node has
+   * named.
+   */
   startOver(place: number | undefined): void {
     this.#asked.clear();
     const named = place !== undefined && !this.#isCooling(place);
     this.place = named ? place : this.#choose();
   }
 
-  /** The call has one of the keys: the next call of this client may ask for another, and this one leaves the queues. */
+  /**
+   * The call has one of the keys: the next call of this client may ask for another, and this one
+   * leaves the queues.
+   */
   won(call: object, held: HeldLock, waited: boolean): void {
     const { localQueues, lastPlaces } = this.#client;
     lastPlaces.delete(this.name); // so that it goes to the end
@@ -122,7 +133,10 @@ export class Pool {
   }
 }
 
-/** On how many nodes a key may be free: those that said so, and those that did not say whether it is. */
+/**
+ * On how many nodes a key may be free: those that said so, and those that did not say whether it
+ * is.
+ */
 function freeOn(round: Round, place: number): number {
   return round.nodeSet.nodes.filter((_, nodeIndex) => {
     const free = round.pool?.free[nodeIndex];

@@ -47,7 +47,10 @@ export function refusal(
   });
 }
 
-/** The error of a call whose wait ended before the client could ask the nodes for it; throws if the call was ended. */
+/**
+ * The error of a call whose wait ended before the client could ask the nodes for it; throws if the
+ * call was ended.
+ */
 export function crowded(call: LockCall): QuorumError {
   call.throwIfEnded();
   const { client: { nodes }, resources, pool, verb } = call;

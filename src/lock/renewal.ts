@@ -1,6 +1,6 @@
 /**
- * Extending a lock: by its own timer, or because its holder asks. The numbers of steps are those of the argument in
- * `acquire.ts`.
+ * Extending a lock: by its own timer, or because its holder asks. The numbers of steps are those of
+ * the argument in `acquire.ts`.
  *
  * @module
  */
@@ -23,12 +23,13 @@ const RETRY_MS_MIN = 2;
 /**
  * One try at extending, bounded by `nodeTimeoutMs` and by what is left of the validity.
  *
- * Only nodes that still hold the lock's value count. A lock that is gone on a majority is lost, and never brought
- * back: an extension sets no missing key, whether or not its answers arrive. A try that merely failed leaves the old
- * validity as it was.
+ * Only nodes that still hold the lock's value count. A lock that is gone on a majority is lost, and
+ * never brought back: an extension sets no missing key, whether or not its answers arrive. A try
+ * that merely failed leaves the old validity as it was.
  *
  * @param lock The lock.
- * @param ttlMs Its new TTL, in milliseconds. If keys should live longer by an earlier extension, they get what is left of
+ * @param ttlMs Its new TTL, in milliseconds. If keys should live longer by an earlier extension,
+ * they get what is left of
  *   that: else nodes that have missed it would not keep what the lock claims.
  * @param signal Gives the try up.
  * @returns `undefined` if the lock has a new validity, else the votes.
@@ -74,7 +75,10 @@ async function tryExtend(
   return extended ? undefined : round.votes;
 }
 
-/** Extends a lock whenever a third of its TTL has passed, and soon after an extension that failed, while it is held. */
+/**
+ * Extends a lock whenever a third of its TTL has passed, and soon after an extension that failed,
+ * while it is held.
+ */
 export function renew(lock: HeldLock): void {
   lock.extendAt(lock.round.startMs + lock.settings.ttlMs * EXTEND_AFTER_FACTOR, extendAgain);
 }
@@ -91,13 +95,16 @@ async function extendAgain(lock: HeldLock): Promise<void> {
 }
 
 /**
- * Extends because the holder asks; a failed try is repeated until the validity that the lock has now is over.
+ * Extends because the holder asks; a failed try is repeated until the validity that the lock has
+ * now is over.
  *
  * @param lock The lock.
  * @param ttlMs Its new TTL, in milliseconds.
  * @param signal Gives up; the lock stays as it is.
- * @throws {LockLostError} If the lock is over before an extension succeeds, or may not be extended again.
- * @throws {QuorumError} If no extension has succeeded by then, and the lock lives on because it extends itself.
+ * @throws {LockLostError} If the lock is over before an extension succeeds, or may not be extended
+ * again.
+ * @throws {QuorumError} If no extension has succeeded by then, and the lock lives on because it
+ * extends itself.
  */
 export async function extend(
   lock: HeldLock,
@@ -136,12 +143,13 @@ function report(lock: HeldLock, round: Round, extended: boolean): void {
 }
 
 /**
- * Asks one node to set the keys again, if nobody else has one of them. A lock would erode otherwise as nodes restart one
- * by one. The answer counts for nothing: the node counts from the next extension on. A node that lost only some of several
- * keys denies, and stays without them.
+ * Asks one node to set the keys again, if nobody else has one of them. A lock would erode otherwise
+ * as nodes restart one by one. The answer counts for nothing: the node counts from the next
+ * extension on. A node that lost only some of several keys denies, and stays without them.
  *
- * A node that denies may have missed the adoption of the lock, or another client that adopted it, too, has given the former
- * value back. It is asked to adopt the lock, for as long as that value may live.
+ * A node that denies may have missed the adoption of the lock, or another client that adopted it,
+ * too, has given the former value back. It is asked to adopt the lock, for as long as that value
+ * may live.
  *
  * @param won The round that won the lock. Its release takes these keys back as well.
  * @param ttlMs How long the keys are to live, in milliseconds.

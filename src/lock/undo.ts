@@ -1,5 +1,6 @@
 /**
- * Taking back what a round may have set, without waiting for it (step 5 of the argument in `acquire.ts`).
+ * Taking back what a round may have set, without waiting for it (step 5 of the argument in
+ * `acquire.ts`).
  *
  * @module
  */
@@ -7,12 +8,14 @@ import { type NodeSet, type QuorumRequest, UNREAD } from "../quorum/quorum_node.
 import type { Round } from "../quorum/round.ts";
 
 /**
- * Asks every node to delete the keys that hold the round's value, after everything that it was sent before. Nobody waits
- * for the answers; a node that cannot be reached now is asked when it is back. Left out is a node that denied and where
- * nothing may be set: it answered a plain `SET NX`, or put the caller in its queue.
+ * Asks every node to delete the keys that hold the round's value, after everything that it was sent
+ * before. Nobody waits for the answers; a node that cannot be reached now is asked when it is back.
+ * Left out is a node that denied and where nothing may be set: it answered a plain `SET NX`, or put
+ * the caller in its queue.
  *
  * @param round The round that may have set keys. If it has `keptMs`, they live on for that time.
- * @param failed Whether it is an attempt that has failed, and not the round that won a lock: its caller keeps waiting in
+ * @param failed Whether it is an attempt that has failed, and not the round that won a lock: its
+ * caller keeps waiting in
  *   the queues, and keys that it has adopted get their former value back.
  */
 export function undo(round: Round, failed = false): void {
@@ -44,8 +47,8 @@ export function undo(round: Round, failed = false): void {
 }
 
 /**
- * Has the former value of an adopted lock deleted on the nodes that have not adopted it. To be called when the lock ends:
- * until then its holder has them adopt it with each extension.
+ * Has the former value of an adopted lock deleted on the nodes that have not adopted it. To be
+ * called when the lock ends: until then its holder has them adopt it with each extension.
  */
 export function undoFormer(won: Round): void {
   const { former, keys, nodeSet } = won;
@@ -61,7 +64,8 @@ export function undoFormer(won: Round): void {
  * @param nodeSet The nodes.
  * @param keys The keys.
  * @param value The value.
- * @param ttlMs How long they live at most, in milliseconds: until then, nodes that cannot be reached are asked when they
+ * @param ttlMs How long they live at most, in milliseconds: until then, nodes that cannot be
+ * reached are asked when they
  *   are back.
  * @param spares Which nodes are certain not to have the value.
  */
@@ -78,7 +82,10 @@ export function deleteValue(
   });
 }
 
-/** Whether the round that won a lock has a ticket in queues: one of a pool, or of a reader, has left them. */
+/**
+ * Whether the round that won a lock has a ticket in queues: one of a pool, or of a reader, has left
+ * them.
+ */
 export function hasTicket({ ticket, pool, mode }: Round): boolean {
   return ticket !== undefined && !pool && !mode;
 }

@@ -43,7 +43,8 @@ export async function runUsing<T>(lock: Lock, routine: Routine<T>): Promise<T> {
     throw thrownHere(error);
   } finally {
     if (signal) offAbort(signal, abort);
-    await held.release().catch(() => {}); // an event reports the failure; the keys expire with their TTL
+    // an event reports the failure; the keys expire with their TTL
+    await held.release().catch(() => {});
     wheel.unref();
   }
 }

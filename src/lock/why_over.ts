@@ -8,7 +8,10 @@ import { nodeErrors, whyNoQuorum } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
-/** The share of the validity from which on a delay counts as its end: holder and extensions have the rest. */
+/**
+ * The share of the validity from which on a delay counts as its end: holder and extensions have the
+ * rest.
+ */
 const DELAY_FACTOR = 1 / 4;
 
 /**

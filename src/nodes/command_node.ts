@@ -13,11 +13,12 @@ import { publishedNode } from "./published_node.ts";
 import { replyErrorOf } from "./read_reply.ts";
 
 /**
- * Makes a node of any client for one Redis or Valkey server: with fencing tokens, inspection and health check, and with
- * notifications if there is `subscribe`.
+ * Makes a node of any client for one Redis or Valkey server: with fencing tokens, inspection and
+ * health check, and with notifications if there is `subscribe`.
  *
- * The client may reorder commands, lose them, or repeat them: the node sends the commands about one key one after
- * another, and undoes again what may arrive late. Closing the node does not close the client.
+ * The client may reorder commands, lose them, or repeat them: the node sends the commands about one
+ * key one after another, and undoes again what may arrive late. Closing the node does not close the
+ * client.
  *
  * @example Nodes on another client
  * ```ts

@@ -1,5 +1,6 @@
 /**
- * Exchanges with a client of one's own: it is given commands, and what it returns or throws becomes their answers.
+ * Exchanges with a client of one's own: it is given commands, and what it returns or throws becomes
+ * their answers.
  *
  * @module
  */
@@ -75,7 +76,10 @@ export class Exchanges {
     for (const end of [...this.#ends]) end(error);
   }
 
-  /** Never rejects. From here on there is nothing of the client's, which may return and throw anything. */
+  /**
+   * Never rejects. From here on there is nothing of the client's, which may return and throw
+   * anything.
+   */
   async #call(
     commands: Commands,
     signal: AbortSignal,

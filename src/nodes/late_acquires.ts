@@ -1,12 +1,13 @@
 /**
  * Acquisitions whose answers never came.
  *
- * A client that gave up on a command does not know whether the server will still execute it, and no order helps: the
- * command may be in a proxy, or on its way through another connection. So the release that undoes it is repeated with
- * growing delays until the TTL is over, and as soon as an answer does come. A key that is set late exists at most about as
- * long again as it was late.
+ * A client that gave up on a command does not know whether the server will still execute it, and no
+ * order helps: the command may be in a proxy, or on its way through another connection. So the
+ * release that undoes it is repeated with growing delays until the TTL is over, and as soon as an
+ * answer does come. A key that is set late exists at most about as long again as it was late.
  *
- * Nothing is deleted before the lock is released: an extension may have set the key again, and the node counts.
+ * Nothing is deleted before the lock is released: an extension may have set the key again, and the
+ * node counts.
  *
  * @module
  */
@@ -18,7 +19,9 @@ const DELAY_MS = 100;
 /** Most values that are kept for one node; one more drops the oldest, whose TTL takes over. */
 const VALUES_MAX = 4_096;
 
-/** What takes a value back: deletes the keys that hold it, or gives them the value that it replaced. */
+/**
+ * What takes a value back: deletes the keys that hold it, or gives them the value that it replaced.
+ */
 export type LateRelease = Pick<Release, "keys" | "value" | "replaces" | "mode" | "keptMs">;
 
 /** A value that may be set late. */
@@ -49,7 +52,8 @@ export class LateAcquires {
    *
    * @param value The value that it sets.
    * @param ttlMs The TTL of its keys, in milliseconds.
-   * @param answered Resolves when the client's call is over, to whether the server has answered; missing if it is.
+   * @param answered Resolves when the client's call is over, to whether the server has answered;
+   * missing if it is.
    */
   add(value: string, ttlMs: number, answered: Promise<boolean> | undefined): void {
     const late = this.#values.get(value) ?? { untilMs: 0, release: undefined };

@@ -1,5 +1,6 @@
 /**
- * Nodes on clients that you already use: ioredis, node-redis, Bun's Redis client, Valkey GLIDE, or Redis over HTTP.
+ * Nodes on clients that you already use: ioredis, node-redis, Bun's Redis client, Valkey GLIDE, or
+ * Redis over HTTP.
  *
  * @example A node on a function that sends a command
  * ```ts

@@ -1,13 +1,14 @@
 /**
  * A {@linkcode CommandSender} over any client that sends a command.
  *
- * Nothing is assumed of the client's own order, nor that it sends a command once. The commands about one key go one after
- * another, each when the one before has been answered. An acquisition that got no answer is undone again and again
- * ({@linkcode LateAcquires}).
+ * Nothing is assumed of the client's own order, nor that it sends a command once. The commands
+ * about one key go one after another, each when the one before has been answered. An acquisition
+ * that got no answer is undone again and again ({@linkcode LateAcquires}).
  *
- * There is no connection here, so the node counts as down after two failures in a row or one time-out, and `PING` finds
- * out when the server is back. If the client refuses at once, each piece of commands has such a `PING` ahead of it, so the
- * node is back with the client. If the client is silent, commands fail at once, because a `PING` would hold them up.
+ * There is no connection here, so the node counts as down after two failures in a row or one
+ * time-out, and `PING` finds out when the server is back. If the client refuses at once, each piece
+ * of commands has such a `PING` ahead of it, so the node is back with the client. If the client is
+ * silent, commands fail at once, because a `PING` would hold them up.
  *
  * @module
  */
@@ -30,11 +31,17 @@ const COMMANDS_MAX = 4_096;
 const PIPELINE_LENGTH_MAX = 256;
 /** After this many failures in a row the node counts as down. */
 const FAILURES_MAX = 2;
-/** First delay before a node that is down is tried, in milliseconds; doubled for each refusal, with jitter down to half. */
+/**
+ * First delay before a node that is down is tried, in milliseconds; doubled for each refusal, with
+ * jitter down to half.
+ */
 const PROBE_DELAY_MS = 50;
 /** Longest such delay, in milliseconds. */
 const PROBE_DELAY_MS_MAX = 2_000;
-/** Longest wait of `close` for replies that are due, in milliseconds; and once more for what they have held back. */
+/**
+ * Longest wait of `close` for replies that are due, in milliseconds; and once more for what they
+ * have held back.
+ */
 const CLOSE_GRACE_MS = 250;
 
 /** A command that is answered by the length of the key that the server gets, and the key. */
@@ -86,7 +93,8 @@ export class OrderedSender implements CommandSender {
     this.#events = events;
     this.#exchanges = new Exchanges(client, wheel);
     this.#late = new LateAcquires(wheel, (releases) => {
-      const args = releaseOperation(releases).args(releases, "EVAL"); // whole, so that one command is enough
+      // whole, so that one command is enough
+      const args = releaseOperation(releases).args(releases, "EVAL");
       this.submit({ args, keys: releases.keys, releases }, NOBODY, undefined, 0);
     });
   }
@@ -111,7 +119,8 @@ export class OrderedSender implements CommandSender {
     tag: number,
   ): void {
     this.#noteRelease(command);
-    const refused = command.args[0] === "SUBSCRIBE"; // it would end all other commands of the same connection
+    // it would end all other commands of the same connection
+    const refused = command.args[0] === "SUBSCRIBE";
     if (refused || this.#closed || this.#down && this.#silent) {
       return receiver.onFailure(this.#downError(), context, tag);
     }
@@ -142,7 +151,8 @@ export class OrderedSender implements CommandSender {
     await this.#drain();
     const heldBack = [...this.#order.groups].filter(({ commands }) => commands.length > 0);
     if (heldBack.length > 0) {
-      this.#ready = heldBack; // out of turn: most clients keep the order, and else it would never be sent
+      // out of turn: most clients keep the order, and else it would never be sent
+      this.#ready = heldBack;
       this.#flush();
       await this.#drain();
     }
@@ -196,8 +206,9 @@ export class OrderedSender implements CommandSender {
   }
 
   /**
-   * Takes the commands that are sent next: all of them, or one if they cannot be sent in one piece. Fails those that set
-   * keys for attempts that are over, and while the node is down all: each would wait for a time-out of its own.
+   * Takes the commands that are sent next: all of them, or one if they cannot be sent in one piece.
+   * Fails those that set keys for attempts that are over, and while the node is down all: each
+   * would wait for a time-out of its own.
    */
   #takeCommands({ commands }: CommandGroup): SubmittedCommand[] {
     return commands.splice(0, this.#client.pipeline ? commands.length : 1).filter((command) => {
@@ -212,7 +223,8 @@ export class OrderedSender implements CommandSender {
     const { receiver, context, tag } = command;
     this.receivedAtMs = atMs;
     receiver.onReply(reply, context, tag);
-    this.#settle(command); // last, because it may need one more command, for a script that the server does not know
+    // last, because it may need one more command, for a script that the server does not know
+    this.#settle(command);
   }
 
   /** A command got no reply, and may have been executed, or may still be. */
@@ -229,7 +241,8 @@ export class OrderedSender implements CommandSender {
   }
 
   #settle({ command }: SubmittedCommand): void {
-    this.#noteRelease(command); // the acquisition before it may have failed only after the release was submitted
+    // the acquisition before it may have failed only after the release was submitted
+    this.#noteRelease(command);
     if (--this.#waiting === 0) this.#onDrained?.();
   }
 

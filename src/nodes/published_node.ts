@@ -9,7 +9,8 @@ import { type QuorumNode, quorumNodes } from "../quorum/quorum_node.ts";
 import { operated } from "../redis_node/operated_node.ts";
 
 /**
- * Turns the callbacks of a node into promises. A `Redlock` does not use these, but asks the node behind them.
+ * Turns the callbacks of a node into promises. A `Redlock` does not use these, but asks the node
+ * behind them.
  *
  * @param node A node with every method that is not about queues.
  */

@@ -1,8 +1,8 @@
 /**
  * What any client returns for a command, as the reply that the node expects.
  *
- * Clients hand out the same reply in different forms: text or bytes, numbers or digits, arrays or maps. The command
- * decides which form is meant.
+ * Clients hand out the same reply in different forms: text or bytes, numbers or digits, arrays or
+ * maps. The command decides which form is meant.
  *
  * @module
  */
@@ -12,12 +12,15 @@ import { POSITION_LENGTHS, TEXTS_AT } from "../redis_node/operations.ts";
 import { masked, messageOf } from "../to_error.ts";
 
 /**
- * The first words of errors that a Redis server replies with. Any other error is taken for one of the client, so the
- * command may have been executed: that is the safe side.
+ * The first words of errors that a Redis server replies with. Any other error is taken for one of
+ * the client, so the command may have been executed: that is the safe side.
  */
 const ERROR_PREFIX =
   /^-?(?=(?:ASK|BUSY|CLUSTERDOWN|CROSSSLOT|DENIED|ERR|EXECABORT|LOADING|MASTERDOWN|MISCONF|MOVED|NOAUTH|NOPERM|NOREPLICAS|NOSCRIPT|NOTBUSY|OOM|READONLY|TRYAGAIN|UNKILLABLE|WRONGPASS|WRONGTYPE)(?: |$))/u;
-/** The shortest argument that is removed from a client's error; a shorter one may be a part of its words. */
+/**
+ * The shortest argument that is removed from a client's error; a shorter one may be a part of its
+ * words.
+ */
 const ARGUMENT_LENGTH_MIN = 6;
 /** How deep the arrays of a reply may be nested. */
 const DEPTH_MAX = 2;
@@ -38,7 +41,8 @@ const encoder = new TextEncoder();
  * @param args The command.
  * @param returned What the client returned, which may be anything.
  * @param commands All commands of the exchange, whose arguments an error must not show.
- * @returns The reply; `undefined` for what is no reply: an error of the client, `undefined`, and a form that the command
+ * @returns The reply; `undefined` for what is no reply: an error of the client, `undefined`, and a
+ * form that the command
  *   is never answered with, such as a gateway's own words. Then the command may have been executed.
  */
 export function readReply(
@@ -72,7 +76,10 @@ export function secretsIn(commands: Commands): string[] {
   );
 }
 
-/** The reply in the form that a command expects; `undefined` if the command is never answered like this. */
+/**
+ * The reply in the form that a command expects; `undefined` if the command is never answered like
+ * this.
+ */
 function replyTo(name: string, reply: PlainReply): RawReply | undefined {
   switch (name) {
     case "SET":
@@ -134,7 +141,10 @@ function queueReplyOf(reply: PlainReply): RawReply | undefined {
   return parts.every((part) => part !== undefined) ? parts : undefined;
 }
 
-/** Members of a sorted set, each before its score; some clients, and RESP3, have each two in an array. */
+/**
+ * Members of a sorted set, each before its score; some clients, and RESP3, have each two in an
+ * array.
+ */
 function scoresOf(reply: PlainReply): PlainReply | undefined {
   if (!Array.isArray(reply)) return undefined;
   const parts = reply.flat();

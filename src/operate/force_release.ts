@@ -18,8 +18,8 @@ const HOLDER = /^[\da-f]{8}(?= |$)/u;
 /** Options of {@linkcode forceRelease}. */
 export interface ForceReleaseOptions extends Pick<RedlockOptions, "keyPrefix" | "nodeTimeoutMs"> {
   /**
-   * Whose lock it is, as {@linkcode Holder.holder} shows it: 8 hexadecimal digits, such as `7c1f09be`. What stands behind a
-   * space is ignored.
+   * Whose lock it is, as {@linkcode Holder.holder} shows it: 8 hexadecimal digits, such as
+   * `7c1f09be`. What stands behind a space is ignored.
    */
   holder: string;
 }
@@ -32,19 +32,24 @@ class ForcedRound extends Round<ClientState> {
 }
 
 /**
- * Takes a lock away from its holder, such as a process that hangs. Deletes the key only where it has that holder's
- * value, so the next holder keeps the lock, whatever happens meanwhile; waiting calls are notified.
+ * Takes a lock away from its holder, such as a process that hangs. Deletes the key only where it
+ * has that holder's value, so the next holder keeps the lock, whatever happens meanwhile; waiting
+ * calls are notified.
  *
- * The old holder is not stopped: until its next extension, or the end of its validity, two clients may believe that they
- * hold the lock. Only fencing tokens keep its late writes out. If it holds several resources, release each of them.
+ * The old holder is not stopped: until its next extension, or the end of its validity, two clients
+ * may believe that they hold the lock. Only fencing tokens keep its late writes out. If it holds
+ * several resources, release each of them.
  *
  * @param redlock A client of the same nodes.
  * @param resource The resource, a non-empty string.
  * @param options Whose lock it is, and options that replace the client's own.
- * @returns `true` if a node has deleted the key of that holder, `false` if no node that answered had one.
- * @throws {QuorumError} If too few nodes answered. The key may be deleted on some nodes then; call again.
+ * @returns `true` if a node has deleted the key of that holder, `false` if no node that answered
+ * had one.
+ * @throws {QuorumError} If too few nodes answered. The key may be deleted on some nodes then; call
+ * again.
  * @throws {RedlockError} If the client is closed (`CLOSED`).
- * @throws {TypeError} If `redlock` is no client, `resource` is not a non-empty string, `holder` is missing or not of the
+ * @throws {TypeError} If `redlock` is no client, `resource` is not a non-empty string, `holder` is
+ * missing or not of the
  *   form that `inspect` shows, or an option is unknown or of the wrong type.
  * @throws {RangeError} If an option is out of range, or the key would begin with `hasp:`.
  */
@@ -73,7 +78,10 @@ function checkHolder(holder: unknown): void {
   );
 }
 
-/** Reads the value on each node, and has every node delete the key where it has the value of that holder. */
+/**
+ * Reads the value on each node, and has every node delete the key where it has the value of that
+ * holder.
+ */
 async function releaseKey(
   client: ClientState,
   resource: string,

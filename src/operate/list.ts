@@ -33,19 +33,21 @@ export interface ListOptions
 }
 
 /**
- * Lists the resources that are locked, and what is left of locks on fewer than a quorum of nodes, in no order. Each node
- * goes through all of its keys, about a thousand at a time, and serves others in between. What is locked all the time is
- * listed exactly once. The client holds the names that it has listed.
+ * Lists the resources that are locked, and what is left of locks on fewer than a quorum of nodes,
+ * in no order. Each node goes through all of its keys, about a thousand at a time, and serves
+ * others in between. What is locked all the time is listed exactly once. The client holds the names
+ * that it has listed.
  *
- * Every key that begins with `keyPrefix` and holds a string counts as a lock. The event `list-failed` reports a node that
- * fails; the list goes on with a quorum of the others.
+ * Every key that begins with `keyPrefix` and holds a string counts as a lock. The event
+ * `list-failed` reports a node that fails; the list goes on with a quorum of the others.
  *
  * @param redlock A client of the nodes.
  * @param options What the resources begin with, and options that replace the client's own.
  * @returns The resources, each with what the nodes have. Throws as follows with the first one.
  * @throws {QuorumError} If fewer than a quorum of nodes could list their keys.
  * @throws {RedlockError} If the client is closed (`CLOSED`).
- * @throws {TypeError} If `redlock` is no client, an option is unknown or of the wrong type, or a node cannot list its
+ * @throws {TypeError} If `redlock` is no client, an option is unknown or of the wrong type, or a
+ * node cannot list its
  *   keys.
  * @throws {RangeError} If an option is out of range.
  * @throws The reason of `signal`, if it aborts.
@@ -77,7 +79,8 @@ export async function* list(
         return { resource, ...await reportKey(client, keyPrefix + resource, nodeTimeoutMs) };
       });
       for (const report of await Promise.all(reports)) {
-        if (report.votes.some(({ outcome }) => outcome === "held")) yield report; // else it is gone by now
+        // else it is gone by now
+        if (report.votes.some(({ outcome }) => outcome === "held")) yield report;
       }
     }
   }

@@ -1,5 +1,6 @@
 /**
- * What operators do with a client: check the nodes, list what is locked, and take a lock away from its holder.
+ * What operators do with a client: check the nodes, list what is locked, and take a lock away from
+ * its holder.
  *
  * @example Check the nodes
  * ```ts

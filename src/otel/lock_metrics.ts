@@ -13,12 +13,18 @@ import type {
 } from "@opentelemetry/api";
 import type { LockEvent, RedlockEvent } from "../events.ts";
 
-/** Boundaries of the histogram of calls, in seconds: from a round trip in a data centre to a minute of waiting. */
+/**
+ * Boundaries of the histogram of calls, in seconds: from a round trip in a data centre to a minute
+ * of waiting.
+ */
 const ACQUIRE_S = [
   ...[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05],
   ...[0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
 ];
-/** Boundaries of the histogram of locks, in seconds: from a quick write to a leader that holds on for a day. */
+/**
+ * Boundaries of the histogram of locks, in seconds: from a quick write to a leader that holds on
+ * for a day.
+ */
 const HOLD_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 3_600, 21_600, 86_400];
 
 type AttemptEvent = Extract<RedlockEvent, { type: "attempt" }>;

@@ -108,7 +108,10 @@ export class LockSpans {
     events.push({ name, attributes, time: hrTime(systemClock.wallMs()) });
   }
 
-  /** Makes the whole span of a call, as a child of the span that is active now: events run in the call's context. */
+  /**
+   * Makes the whole span of a call, as a child of the span that is active now: events run in the
+   * call's context.
+   */
   #endCall(
     { resources, attempts, elapsedMs }: EndOfCall,
     outcome: string,
@@ -149,7 +152,9 @@ function texts(votes: readonly Vote[]): string[] {
   return votes.map(({ node, outcome }) => `${node} ${outcome}`);
 }
 
-/** Seconds and nanoseconds, because a plain number may be taken for a time since the process began. */
+/**
+ * Seconds and nanoseconds, because a plain number may be taken for a time since the process began.
+ */
 function hrTime(ms: number): HrTime {
   const seconds = Math.floor(ms / 1_000);
   return [seconds, Math.floor((ms - seconds * 1_000) * 1_000_000)];

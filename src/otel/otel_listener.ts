@@ -26,10 +26,10 @@ export interface OtelOptions {
    */
   meterProvider?: { getMeter(name: string): unknown } | undefined;
   /**
-   * Function that returns the kind of a lock from its resources, such as `invoice` for `["invoice:42"]`. It becomes the
-   * attribute `redlock.label` of spans and metrics about locks. It must have few different results, because each is a
-   * series of each metric. The resources themselves are attributes of spans alone. If the function throws, there is no
-   * label.
+   * Function that returns the kind of a lock from its resources, such as `invoice` for
+   * `["invoice:42"]`. It becomes the attribute `redlock.label` of spans and metrics about locks. It
+   * must have few different results, because each is a series of each metric. The resources
+   * themselves are attributes of spans alone. If the function throws, there is no label.
    *
    * @default {no label}
    */
@@ -37,8 +37,8 @@ export interface OtelOptions {
 }
 
 /**
- * Makes a listener that records spans and metrics with OpenTelemetry. One listener may serve several clients; then
- * `redlock.node.connected` is that of the client which emitted last.
+ * Makes a listener that records spans and metrics with OpenTelemetry. One listener may serve
+ * several clients; then `redlock.node.connected` is that of the client which emitted last.
  *
  * @param options Where spans and metrics go, and a label for metrics.
  * @returns The listener, for `onEvent`.

@@ -15,7 +15,10 @@ const OUTCOMES: ReadonlyMap<Grant, Outcome> = /* @__PURE__ */ new Map([
   ["missing", MISSING],
 ]);
 
-/** Turns the promises of a node into callbacks. Whatever it does, returns or throws becomes its vote. */
+/**
+ * Turns the promises of a node into callbacks. Whatever it does, returns or throws becomes its
+ * vote.
+ */
 export function adaptedNode(node: LockNode): QuorumNode {
   const { name } = node;
   const ask = (asked: "acquire" | "extend" | "adopt" | "release" | "raiseCounters") => {

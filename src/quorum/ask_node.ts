@@ -8,8 +8,8 @@ import type { QuorumNode } from "./quorum_node.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /**
- * Longest time, in milliseconds, that any question waits for a node's first connection, because a node of somebody else's
- * may never become ready.
+ * Longest time, in milliseconds, that any question waits for a node's first connection, because a
+ * node of somebody else's may never become ready.
  */
 export const CONNECTING_MS_MAX = 60_000;
 
@@ -30,7 +30,8 @@ export interface NodeAnswer<T> {
  * @param wheel Where the deadline waits.
  * @param node The node; its first connecting is not counted.
  * @param question Asks it; may throw.
- * @param timeoutMs How long it may take, in milliseconds, from now or from the end of its first connecting.
+ * @param timeoutMs How long it may take, in milliseconds, from now or from the end of its first
+ * connecting.
  */
 export function askNode<T>(
   wheel: TimerWheel,
@@ -65,12 +66,14 @@ export function askNode<T>(
 }
 
 /**
- * When a node's time for an answer is over: `timeoutMs` after the question, or after the end of its first connecting.
+ * When a node's time for an answer is over: `timeoutMs` after the question, or after the end of its
+ * first connecting.
  *
  * @param node The node.
  * @param startMs When it was asked, by the monotonic clock.
  * @param timeoutMs How long it may take, in milliseconds.
- * @param connectingMs How long its first connecting may take, in milliseconds; 0 or less for no more time.
+ * @param connectingMs How long its first connecting may take, in milliseconds; 0 or less for no
+ * more time.
  */
 export function answerDueMs(
   node: Pick<QuorumNode, "readyAtMs">,
@@ -80,6 +83,7 @@ export function answerDueMs(
 ): number {
   const { readyAtMs = 0 } = node;
   const limitMs = startMs + Math.min(connectingMs, CONNECTING_MS_MAX);
-  if (readyAtMs > limitMs) return Math.max(limitMs, startMs + timeoutMs); // not ready in time: no answer is due
+  // not ready in time: no answer is due
+  if (readyAtMs > limitMs) return Math.max(limitMs, startMs + timeoutMs);
   return Math.max(readyAtMs, startMs) + timeoutMs;
 }

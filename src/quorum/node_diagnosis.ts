@@ -5,28 +5,37 @@
  */
 
 /**
- * What a node reports about itself, as plain data. A field is missing if the node did not report it or refused the
- * command.
+ * What a node reports about itself, as plain data. A field is missing if the node did not report it
+ * or refused the command.
  */
 export interface NodeDiagnosis {
   /** Time from the question to the answer, in milliseconds, without connecting. */
   readonly roundTripMs: number;
-  /** How far the node's wall clock is ahead of this process's, in milliseconds, give or take half of `roundTripMs`. */
+  /**
+   * How far the node's wall clock is ahead of this process's, in milliseconds, give or take half of
+   * `roundTripMs`.
+   */
   readonly clockOffsetMs?: number | undefined;
-  /** The name of the server software (`server_name`), such as `valkey`. Redis does not report one. */
+  /**
+   * The name of the server software (`server_name`), such as `valkey`. Redis does not report one.
+   */
   readonly serverName?: string | undefined;
   /** The version of the server software. */
   readonly version?: string | undefined;
   /**
-   * `master`: it takes writes from clients alone. `replica`: it follows another server. `active-replica`: it takes
-   * writes from clients and from another server, as KeyDB can.
+   * `master`: it takes writes from clients alone. `replica`: it follows another server.
+   * `active-replica`: it takes writes from clients and from another server, as KeyDB can.
    */
   readonly role?: "master" | "replica" | "active-replica" | undefined;
-  /** Identifies this run of this server: it changes with a restart, and is the same under every address. */
+  /**
+   * Identifies this run of this server: it changes with a restart, and is the same under every
+   * address.
+   */
   readonly runId?: string | undefined;
   /**
-   * The run ids that further connections to the same address reported, without `runId`. Missing if all
-   * reported `runId`. Else the address leads to several servers, for example through a load balancer.
+   * The run ids that further connections to the same address reported, without `runId`. Missing if
+   * all reported `runId`. Else the address leads to several servers, for example through a load
+   * balancer.
    */
   readonly otherRunIds?: readonly string[] | undefined;
   /** How long the server has been running, in milliseconds, rounded down to whole seconds. */
@@ -41,6 +50,9 @@ export interface NodeDiagnosis {
   readonly maxmemoryBytes?: number | undefined;
   /** What the server does at that limit (`maxmemory-policy`). */
   readonly maxmemoryPolicy?: string | undefined;
-  /** The commands that the node refused, each with the first word of its reply, as `{ SET: "OOM" }`, or `in scripts`. */
+  /**
+   * The commands that the node refused, each with the first word of its reply, as `{ SET: "OOM" }`,
+   * or `in scripts`.
+   */
   readonly refused?: Readonly<Record<string, string>> | undefined;
 }

@@ -1,5 +1,6 @@
 /**
- * How a node answers a request. The numbers are in the order of what they mean: grants, denials, failures.
+ * How a node answers a request. The numbers are in the order of what they mean: grants, denials,
+ * failures.
  *
  * @module
  */
@@ -7,24 +8,37 @@ import type { QueuePosition } from "./queue_ticket.ts";
 
 /** It has not answered, and still has time to. */
 export const PENDING = 0;
-/** It did what was asked. The detail, with fencing tokens: its counter for the keys, after the request. */
+/**
+ * It did what was asked. The detail, with fencing tokens: its counter for the keys, after the
+ * request.
+ */
 export const GRANTED = 1;
 /** It released the keys, and others wait for them. */
 export const CONTENDED = 2;
-/** It granted, but its counter may be an old one. The detail: the value to which counters must be raised at least. */
+/**
+ * It granted, but its counter may be an old one. The detail: the value to which counters must be
+ * raised at least.
+ */
 export const OUTDATED = 3;
 /**
- * A key has another value, or what was to be extended or released is gone. An acquisition has set nothing. The detail, for
- * any one of several keys: which of them are free, as the sum of 2 to the power of their indexes.
+ * A key has another value, or what was to be extended or released is gone. An acquisition has set
+ * nothing. The detail, for any one of several keys: which of them are free, as the sum of 2 to the
+ * power of their indexes.
  */
 export const DENIED = 4;
-/** Some keys are missing, and none has another value. Counts as a denial; the client may ask to set the keys again. */
+/**
+ * Some keys are missing, and none has another value. Counts as a denial; the client may ask to set
+ * the keys again.
+ */
 export const MISSING = 5;
-/** It set nothing, and has put the ticket in the queue. The detail: the {@linkcode QueuePosition}. */
+/**
+ * It set nothing, and has put the ticket in the queue. The detail: the {@linkcode QueuePosition}.
+ */
 export const QUEUED = 6;
 /**
- * It failed. The detail: the error. If that has `permanent: true`, as a {@linkcode RedisError} about wrong credentials has,
- * no later attempt can succeed: a call ends at once if more than N − quorum nodes fail so.
+ * It failed. The detail: the error. If that has `permanent: true`, as a {@linkcode RedisError}
+ * about wrong credentials has, no later attempt can succeed: a call ends at once if more than N −
+ * quorum nodes fail so.
  */
 export const FAILED = 7;
 /** The same, and it is certain that the store got nothing of the request. */

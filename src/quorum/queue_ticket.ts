@@ -7,14 +7,20 @@
 /** What the id of a ticket ends with that waits for any one of several keys. */
 export const POOL_SUFFIX = ".";
 
-/** A ticket's name in a queue, in front of what a message says about it. The scripts read it by the same rule. */
+/**
+ * A ticket's name in a queue, in front of what a message says about it. The scripts read it by the
+ * same rule.
+ */
 const TICKET = /^(([^:]*:[0-9a-zA-Z]+)(?::(\d+))?\.?)(\d+)?/u;
 
 /** The parts of a ticket's name in a queue. */
 export interface TicketParts {
   /** The client's id and the number of its ticket: what the client knows the ticket by. */
   readonly name: string;
-  /** For how long others wait for the client if it is the first, in milliseconds. Missing: the ticket does not say. */
+  /**
+   * For how long others wait for the client if it is the first, in milliseconds. Missing: the
+   * ticket does not say.
+   */
   readonly patienceMs: number | undefined;
   /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */
   readonly place: number | undefined;
@@ -44,39 +50,60 @@ export function splitTicket(text: string): TicketParts | undefined {
 
 /** The position of a ticket in one node's queues for its keys. */
 export interface QueuePosition {
-  /** How long a key is held, in milliseconds. `Infinity`: it does not expire. 0: all are free, but others are ahead. */
+  /**
+   * How long a key is held, in milliseconds. `Infinity`: it does not expire. 0: all are free, but
+   * others are ahead.
+   */
   readonly remainingMs: number;
   /** How many tickets are ahead of this one. */
   readonly ahead: number;
   /** How many tickets are in the queue, this one included. */
   readonly length: number;
-  /** The ticket's score, which may be later than what the client asked for. Missing: the node has no scores. */
+  /**
+   * The ticket's score, which may be later than what the client asked for. Missing: the node has no
+   * scores.
+   */
   readonly score?: number;
-  /** The node's clock when it answered, in milliseconds since 1970. Missing: the node does not report it. */
+  /**
+   * The node's clock when it answered, in milliseconds since 1970. Missing: the node does not
+   * report it.
+   */
   readonly timeMs?: number;
   /**
-   * Whether a key has a value of another library, whose release notifies nobody. Missing: the node does not report it.
+   * Whether a key has a value of another library, whose release notifies nobody. Missing: the node
+   * does not report it.
    */
   readonly foreign?: boolean;
-  /** The value of a key that is held, but by readers. Missing or empty: the node does not report it. */
+  /**
+   * The value of a key that is held, but by readers. Missing or empty: the node does not report it.
+   */
   readonly value?: string;
-  /** Only with a pool: which of its keys are free for this ticket, as in {@linkcode LockRequest.deny}. */
+  /**
+   * Only with a pool: which of its keys are free for this ticket, as in {@linkcode
+   * LockRequest.deny}.
+   */
   readonly free?: number;
   /** Only with a pool: the index of a key that is free, but for another ticket, or -1. */
   readonly kept?: number;
-  /** How long it is another's turn for keys that are free, in milliseconds; with a pool, for `kept`. Missing or 0: it is not. */
+  /**
+   * How long it is another's turn for keys that are free, in milliseconds; with a pool, for `kept`.
+   * Missing or 0: it is not.
+   */
   readonly turnMs?: number;
 }
 
 /** A waiting call of this client in the queues of the nodes. */
 export interface QueueTicket {
   /**
-   * The id of the ticket in the queues: the client's id and a number of lower-case letters and digits, with a colon
-   * between. That of a ticket for a pool ends with {@linkcode POOL_SUFFIX}; in the queue of each key of the pool, the
-   * number of the key follows, from 1.
+   * The id of the ticket in the queues: the client's id and a number of lower-case letters and
+   * digits, with a colon between. That of a ticket for a pool ends with {@linkcode POOL_SUFFIX}; in
+   * the queue of each key of the pool, the number of the key follows, from 1.
    */
   readonly ticketId: string;
-  /** Its place in the order: when its client joined, in microseconds, by the clock that all clients share. */
+  /**
+   * Its place in the order: when its client joined, in microseconds, by the clock that all clients
+   * share.
+   */
   readonly score: number;
   /** Whether a quorum of nodes has put it in their queues with this score or an earlier one. */
   readonly agreed: boolean;
@@ -91,7 +118,9 @@ export interface QueueTicket {
   onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void;
 }
 
-/** What a node's clock showed at some moment between two readings of the client's monotonic clock. */
+/**
+ * What a node's clock showed at some moment between two readings of the client's monotonic clock.
+ */
 export interface TimeReading {
   /** The node's clock, in milliseconds since 1970. */
   readonly timeMs: number;
@@ -102,8 +131,9 @@ export interface TimeReading {
 }
 
 /**
- * What a node reports about a key that a ticket waits for. `first`: the key is free, and it is the ticket's turn. `next`: the
- * key is free, it is another's turn, and the ticket watches that. `taken`: the other took the key.
+ * What a node reports about a key that a ticket waits for. `first`: the key is free, and it is the
+ * ticket's turn. `next`: the key is free, it is another's turn, and the ticket watches that.
+ * `taken`: the other took the key.
  */
 export type QueueNotice = "first" | "next" | "taken";
 
@@ -132,7 +162,9 @@ export interface ReleaseListener {
   onSubscribed(nodeIndex: number, reading?: TimeReading): void;
   /** Called when a node stops sending notifications, because its connection was lost. */
   onUnsubscribed(nodeIndex: number): void;
-  /** Called when a node cannot send notifications, because the server or a proxy does not allow it. */
+  /**
+   * Called when a node cannot send notifications, because the server or a proxy does not allow it.
+   */
   onUnsupported(nodeIndex: number, error: Error): void;
   /** Called when a key was released or taken that a ticket of this client waits for. */
   onReleased(nodeIndex: number, message: QueueMessage): void;

@@ -1,6 +1,6 @@
 /**
- * How the algorithm asks a node: by callbacks, so that a request allocates no promise for each node. Inside this library
- * only; `lock_node.ts` is the public form of it.
+ * How the algorithm asks a node: by callbacks, so that a request allocates no promise for each
+ * node. Inside this library only; `lock_node.ts` is the public form of it.
  *
  * @module
  */
@@ -16,51 +16,62 @@ export interface KeyPool {
   readonly keys: readonly string[];
   /** The index of the attempt's key. */
   readonly place: number;
-  /** Which of the keys are free on each node, as far as it has said so: the sum of 2 to the power of their indexes. */
+  /**
+   * Which of the keys are free on each node, as far as it has said so: the sum of 2 to the power of
+   * their indexes.
+   */
   readonly free: (number | undefined)[];
 }
 
 /**
- * A request to all nodes, and the place for their answers. Each node answers it by calling {@linkcode answer} with its
- * own `nodeIndex`, which is the node's index in the client's array of nodes.
+ * A request to all nodes, and the place for their answers. Each node answers it by calling
+ * {@linkcode answer} with its own `nodeIndex`, which is the node's index in the client's array of
+ * nodes.
  */
 export interface QuorumRequest extends LockRequest {
   /**
-   * Whether the answer still matters. If it is `false`, a node must not send any command that can set a key, because
-   * the command that deletes the key may have been sent already.
+   * Whether the answer still matters. If it is `false`, a node must not send any command that can
+   * set a key, because the command that deletes the key may have been sent already.
    */
   readonly wanted: boolean;
   /** Storage that all nodes of one kind can share for this request, such as the encoded command. */
   shared: unknown;
   /**
-   * The caller's ticket for the queue, if it waits. A node with queues puts it in the queue when it denies an acquisition,
-   * and takes it out of the queue with a release.
+   * The caller's ticket for the queue, if it waits. A node with queues puts it in the queue when it
+   * denies an acquisition, and takes it out of the queue with a release.
    */
   readonly ticket?: QueueTicket | undefined;
   /**
-   * Only of a call for any one of several keys, of which `keys` has one: all of them. A node that denies the attempt can
-   * say which of them are free; a ticket stands in the queues of all. A node that does not know this ignores it, and
-   * denies: then the call tries one key after the other.
+   * Only of a call for any one of several keys, of which `keys` has one: all of them. A node that
+   * denies the attempt can say which of them are free; a ticket stands in the queues of all. A node
+   * that does not know this ignores it, and denies: then the call tries one key after the other.
    */
   readonly pool?: KeyPool | undefined;
   /**
-   * Only with an acquisition in shared mode: whether it passes those that wait, because its caller holds the lock on other
-   * nodes, or has waited behind a call of its client that holds it now.
+   * Only with an acquisition in shared mode: whether it passes those that wait, because its caller
+   * holds the lock on other nodes, or has waited behind a call of its client that holds it now.
    */
   readonly entersAtOnce?: boolean;
-  /** Only with a release: whether the ticket goes back into the queue with its score, because its caller keeps waiting. */
+  /**
+   * Only with a release: whether the ticket goes back into the queue with its score, because its
+   * caller keeps waiting.
+   */
   readonly keepsTicket?: boolean;
   /**
-   * For this long after a node may have lost keys, in milliseconds, it answers `QUARANTINED` instead of
-   * granting an acquisition or an extension. Missing or 0: never.
+   * For this long after a node may have lost keys, in milliseconds, it answers `QUARANTINED`
+   * instead of granting an acquisition or an extension. Missing or 0: never.
    */
   readonly guardMs?: number;
   /**
-   * Only with a release: for how long the keys are to live on, in milliseconds from now, by the monotonic clock. As long as
-   * that is more than 0, they are not deleted, but get it as their TTL. Missing: 0.
+   * Only with a release: for how long the keys are to live on, in milliseconds from now, by the
+   * monotonic clock. As long as that is more than 0, they are not deleted, but get it as their TTL.
+   * Missing: 0.
    */
   keptMs?(): number;
-  /** Only with a release: whether keys may be set on a node, so that a release which does not reach it is repeated. */
+  /**
+   * Only with a release: whether keys may be set on a node, so that a release which does not reach
+   * it is repeated.
+   */
   maySet?(nodeIndex: number): boolean;
   /**
    * Answers.
@@ -81,21 +92,24 @@ export const UNREAD: Omit<QuorumRequest, keyof LockRequest> = {
 };
 
 /**
- * A node as the algorithm asks it. `acquire`, `extend`, `release` and `raiseCounters` do what {@linkcode LockNode}
- * describes, answer by calling `answer` of the request exactly once, during the call or later, and do not throw.
+ * A node as the algorithm asks it. `acquire`, `extend`, `release` and `raiseCounters` do what
+ * {@linkcode LockNode} describes, answer by calling `answer` of the request exactly once, during
+ * the call or later, and do not throw.
  */
 export interface QuorumNode {
   /** See {@linkcode LockNode.name}. */
   readonly name: string;
   /**
-   * When the node became ready, by the monotonic clock in milliseconds; `Infinity` while its first connection is being
-   * opened. An acquisition waits for that in addition to `nodeTimeoutMs`: as long as the call waits, a minute at most.
-   * Extensions and releases do not. Missing: it is always ready.
+   * When the node became ready, by the monotonic clock in milliseconds; `Infinity` while its first
+   * connection is being opened. An acquisition waits for that in addition to `nodeTimeoutMs`: as
+   * long as the call waits, a minute at most. Extensions and releases do not. Missing: it is always
+   * ready.
    */
   readonly readyAtMs?: number;
   /**
-   * Whether its client may send a command again by itself. Then a denial does not show that nothing was set: the store
-   * may deny the second copy of a command because the first one took the key. Missing: it never does.
+   * Whether its client may send a command again by itself. Then a denial does not show that nothing
+   * was set: the store may deny the second copy of a command because the first one took the key.
+   * Missing: it never does.
    */
   readonly resends?: boolean;
   /** Sets the keys, or puts the request's ticket in their queues. */
@@ -113,8 +127,9 @@ export interface QuorumNode {
   /** See {@linkcode LockNode.keys}. */
   keys?(prefix: string): AsyncIterable<readonly string[]>;
   /**
-   * Starts notifications about released keys, until {@linkcode unsubscribe}; called again, it does nothing. A node with
-   * this method puts tickets in its queues once it has called `onSubscribed`. Missing: waiting calls poll this node.
+   * Starts notifications about released keys, until {@linkcode unsubscribe}; called again, it does
+   * nothing. A node with this method puts tickets in its queues once it has called `onSubscribed`.
+   * Missing: waiting calls poll this node.
    *
    * @param listener The listener to notify.
    * @param nodeIndex The index of the node.
@@ -147,5 +162,7 @@ export interface NodeSet {
   readonly closed: boolean;
 }
 
-/** The nodes of this library in their public form, so that the algorithm finds this one behind them. */
+/**
+ * The nodes of this library in their public form, so that the algorithm finds this one behind them.
+ */
 export const quorumNodes: WeakMap<LockNode, QuorumNode> = new WeakMap();

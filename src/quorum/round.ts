@@ -27,8 +27,8 @@ export type Question = (node: QuorumNode, request: QuorumRequest, nodeIndex: num
 const LINGER_MS_MIN = 2;
 
 /**
- * Most rounds of one kind that a client has under way: more would not be faster, and their nodes would answer the last of
- * them late. Those beyond wait, each before its validity begins.
+ * Most rounds of one kind that a client has under way: more would not be faster, and their nodes
+ * would answer the last of them late. Those beyond wait, each before its validity begins.
  */
 export const ROUNDS_MAX = 4_096;
 
@@ -41,8 +41,8 @@ export const askToRaiseCounters: Question = (node, request, index) =>
 export const askToRelease: Question = (node, request, index) => node.release(request, index);
 
 /**
- * One request to all nodes. It is its own request, deadline and tally, so that an uncontended lock allocates one object and
- * one promise for it.
+ * One request to all nodes. It is its own request, deadline and tally, so that an uncontended lock
+ * allocates one object and one promise for it.
  */
 export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> implements QuorumRequest {
   readonly keys: readonly string[];
@@ -58,11 +58,20 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
   declare guardMs?: number;
   declare replaces?: string;
   declare keptMs?: () => number;
-  /** Whether it lingers for a grant if it is refused without one. A round with a ticket always lingers. */
+  /**
+   * Whether it lingers for a grant if it is refused without one. A round with a ticket always
+   * lingers.
+   */
   declare seeksGrant?: boolean;
-  /** Of an adopted lock: the value that it has replaced, which some nodes may have, and until when, by the monotonic clock. */
+  /**
+   * Of an adopted lock: the value that it has replaced, which some nodes may have, and until when,
+   * by the monotonic clock.
+   */
   declare former?: { readonly value: string; readonly untilMs: number };
-  /** How long it waits for first connections that are being made, in milliseconds: only an acquisition does. */
+  /**
+   * How long it waits for first connections that are being made, in milliseconds: only an
+   * acquisition does.
+   */
   connectingMs = 0;
   /** The continuous clock when the round began, before the first byte was sent. */
   readonly startMs: number;
@@ -103,7 +112,10 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
     return this.nodeSet.wheel.continuous.nowMs() - this.startMs;
   }
 
-  /** How long it has taken, in milliseconds of the monotonic clock: what people are shown, which no step of a clock spoils. */
+  /**
+   * How long it has taken, in milliseconds of the monotonic clock: what people are shown, which no
+   * step of a clock spoils.
+   */
   get tookMs(): number {
     return this.nodeSet.wheel.clock.monotonicMs() - this.sinceMs;
   }
@@ -117,7 +129,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
    * Asks every node, all in this tick.
    *
    * @param question Sends the request to one node.
-   * @param timeoutMs How long one node may take, in milliseconds, from now or from the end of a first connecting that
+   * @param timeoutMs How long one node may take, in milliseconds, from now or from the end of a
+   * first connecting that
    *   {@linkcode connectingMs} waits for.
    * @param signal Cuts the round short.
    * @returns A promise that resolves when the round is decided or was cut short, and never rejects.
@@ -134,13 +147,17 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
     // mutation: no-deadline
     wheel.schedule(this, this.sinceMs + timeoutMs);
     wheel.ref();
-    // Nothing is decided before all were asked, because an undo must follow the request that it undoes.
+    // Nothing is decided before all were asked, because an undo must follow the request that it
+    // undoes.
     return new Promise((resolve) => {
       this.#settle = signal ? stopOnAbort(this, signal, resolve) : resolve;
     });
   }
 
-  /** Whether an answer still matters: `false` when this round, or the lock that it belongs to, was cancelled. */
+  /**
+   * Whether an answer still matters: `false` when this round, or the lock that it belongs to, was
+   * cancelled.
+   */
   get wanted(): boolean {
     return !this.#cancelled && (this.#origin?.wanted ?? true);
   }
@@ -170,7 +187,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
     // A counter that was raised counts only on a node that granted the lock.
     const counted = outcome === GRANTED && this.#origin?.grantedBy(nodeIndex) !== false;
     this.note(nodeIndex, outcome, atMs, counted ? detail as number | undefined : undefined);
-    if (position) this.ticket?.onEnqueued(nodeIndex, position, this.sinceMs, atMs); // which looks at what is noted
+    // which looks at what is noted
+    if (position) this.ticket?.onEnqueued(nodeIndex, position, this.sinceMs, atMs);
     this.#settleIfDecided();
   }
 
@@ -214,8 +232,9 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
     const { nodeSet: { wheel } } = this;
     const lingers = this.ticket || this.seeksGrant && this.granted === 0 && !this.unanswered;
     if (!lingers || this.pending === 0 || this.decision !== "refused") return this.stop();
-    // A caller that is denied waits anyway. So it lingers, for as long again, for the answers of the last nodes: those that
-    // deny need no release. One that may not wait learns whether it is one of those that have split the vote.
+    // A caller that is denied waits anyway. So it lingers, for as long again, for the answers of
+    // the last nodes: those that deny need no release. One that may not wait learns whether it is
+    // one of those that have split the vote.
     const nowMs = wheel.clock.monotonicMs();
     const lingerMs = Math.max(nowMs - this.sinceMs, LINGER_MS_MIN);
     wheel.schedule(this, Math.min(this.dueMs, nowMs + lingerMs));

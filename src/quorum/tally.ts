@@ -33,12 +33,15 @@ const VOTES: readonly (Vote["outcome"] | undefined)[] = [
   "quarantined",
 ];
 /**
- * A node's answer and when it came are one number: microseconds since the request, times this, plus one of the above. So a
- * lock keeps one small array.
+ * A node's answer and when it came are one number: microseconds since the request, times this, plus
+ * one of the above. So a lock keeps one small array.
  */
 const OUTCOMES_MAX = 16;
 const MICROSECONDS_PER_MS = 1_000;
-/** The answers before any node has answered, of as many nodes as a client may have: a copy is faster than to fill an array. */
+/**
+ * The answers before any node has answered, of as many nodes as a client may have: a copy is faster
+ * than to fill an array.
+ */
 const NONE_ANSWERED: readonly number[] = /* @__PURE__ */ new Array(31).fill(PENDING);
 
 /** What the nodes have counted for a fencing token. */
@@ -52,7 +55,10 @@ export interface Counts {
 /** The state of a vote that may not be complete. */
 export type Decision = "open" | "granted" | "refused";
 
-/** Decides a vote: granted once a quorum granted, refused once no quorum can be reached any more, also if N is even. */
+/**
+ * Decides a vote: granted once a quorum granted, refused once no quorum can be reached any more,
+ * also if N is even.
+ */
 export function decide(granted: number, pending: number, quorum: number): Decision {
   if (granted >= quorum) return "granted";
   // mutation: settled-by-grants-alone
@@ -138,14 +144,20 @@ export abstract class Tally<Nodes extends NodeSet = NodeSet> extends TimerEntry 
     return this.#outcomeOf(nodeIndex) === PENDING;
   }
 
-  /** Whether keys of the lock may be set on a node: one that denied or got nothing has none, unless it was filled in. */
+  /**
+   * Whether keys of the lock may be set on a node: one that denied or got nothing has none, unless
+   * it was filled in.
+   */
   maySet(nodeIndex: number): boolean {
     if (this.filledInOn & 1 << nodeIndex) return true;
     if (this.deniedBy(nodeIndex)) return this.nodeSet.nodes[nodeIndex].resends === true;
     return this.#outcomeOf(nodeIndex) !== UNSENT;
   }
 
-  /** Calls `act` for every node that denied, and for each that will, with whether it has only found keys missing. */
+  /**
+   * Calls `act` for every node that denied, and for each that will, with whether it has only found
+   * keys missing.
+   */
   forEachDenied(act: (nodeIndex: number, missing: boolean) => void): void {
     this.#answers.forEach((_, nodeIndex) => {
       if (this.deniedBy(nodeIndex)) act(nodeIndex, this.#outcomeOf(nodeIndex) === MISSING);
@@ -188,8 +200,8 @@ export abstract class Tally<Nodes extends NodeSet = NodeSet> extends TimerEntry 
   }
 
   /**
-   * Notes an answer, or that none came in time. A late answer counts, and replaces the node's time-out; a second one
-   * does not.
+   * Notes an answer, or that none came in time. A late answer counts, and replaces the node's
+   * time-out; a second one does not.
    *
    * @param outcome How the node answered.
    * @param atMs When, by the monotonic clock.
@@ -209,7 +221,8 @@ export abstract class Tally<Nodes extends NodeSet = NodeSet> extends TimerEntry 
     else this.failed++;
     if (denied) this.onDenied?.(nodeIndex, outcome === MISSING);
     if (!this.counts) return;
-    if (denied) this.counts.last[nodeIndex] = undefined; // the key is gone, so its counter does not count
+    // the key is gone, so its counter does not count
+    if (denied) this.counts.last[nodeIndex] = undefined;
     else if (count !== undefined) this.counts.last[nodeIndex] = count;
   }
 

@@ -6,7 +6,9 @@
 
 /** The port of a Redis server if the address has none. */
 const DEFAULT_PORT = 6379;
-/** Highest database number that is accepted; servers have 16 databases unless configured otherwise. */
+/**
+ * Highest database number that is accepted; servers have 16 databases unless configured otherwise.
+ */
 const DATABASE_MAX = 2_147_483_647;
 
 /** The schemes of TCP addresses. */
@@ -30,7 +32,10 @@ const SCHEME_RULE =
 const UNIX_RULE =
   "the address of a socket must have the form 'redis+unix:///path/to.sock', without credentials";
 
-/** Separates addresses in one text: what stands before a scheme, so that a password may contain a comma. */
+/**
+ * Separates addresses in one text: what stands before a scheme, so that a password may contain a
+ * comma.
+ */
 const SEPARATOR = /(?<![\s,])[\s,]+(?=[a-z][a-z0-9+.-]*:\/\/)/iu;
 /** What has no address: white space and commas at the ends of a text. */
 const ENDS = /^[\s,]+|(?<![\s,])[\s,]+$/gu;
@@ -44,8 +49,9 @@ const USE_CLIENT = "lock on your client instead, with commandNode() of @hasp/red
 export type Address = string | URL | AddressParts;
 
 /**
- * A server's address as an object, with the names that ioredis uses. Either `host` or `path` is required. Other fields,
- * such as how that client retries, have no effect; those by which it finds a server in another way are errors.
+ * A server's address as an object, with the names that ioredis uses. Either `host` or `path` is
+ * required. Other fields, such as how that client retries, have no effect; those by which it finds
+ * a server in another way are errors.
  */
 export interface AddressParts {
   /** Host name or IP address; an IPv6 address without brackets. */
@@ -90,7 +96,10 @@ export interface RedisAddress {
   readonly username: string | undefined;
   /** The password; `undefined` if the address has none. */
   readonly password: string | undefined;
-  /** User name and password, as far as there are any, the longer one first: what no message may show. */
+  /**
+   * User name and password, as far as there are any, the longer one first: what no message may
+   * show.
+   */
   readonly secrets: readonly string[];
   /** The database number. */
   readonly database: number;
@@ -111,15 +120,17 @@ export function splitAddresses(text: string): string[] {
 }
 
 /**
- * Reads `redis://[user[:password]@]host[:port][/db]`, `rediss://…` (TLS) or `redis+unix:///path[?db=n]`, or an object.
- * `valkey://` and `valkeys://` mean the same as `redis://` and `rediss://`.
+ * Reads `redis://[user[:password]@]host[:port][/db]`, `rediss://…` (TLS) or
+ * `redis+unix:///path[?db=n]`, or an object. `valkey://` and `valkeys://` mean the same as
+ * `redis://` and `rediss://`.
  *
  * In a URL, credentials and paths are percent-decoded; IPv6 addresses are in brackets.
  *
  * @param address The URL, its text, or its parts.
  * @param place Where it was found, for messages about an address that cannot be shown.
  * @returns Its parts.
- * @throws {TypeError} If it has none of these forms. The message shows the address without credentials.
+ * @throws {TypeError} If it has none of these forms. The message shows the address without
+ * credentials.
  */
 export function parseAddress(address: Address, place?: string): RedisAddress {
   const text = address instanceof URL ? address.href : address;
@@ -160,7 +171,10 @@ function addressOfUrl(url: URL): RedisAddress {
   throw new Invalid(`${SCHEME_RULE} '${url.protocol.slice(0, -1)}'`);
 }
 
-/** Reads the parts by way of a URL without credentials, so that both forms of an address have the same rules. */
+/**
+ * Reads the parts by way of a URL without credentials, so that both forms of an address have the
+ * same rules.
+ */
 function addressOfParts(parts: AddressParts): RedisAddress {
   if (typeof parts !== "object" || parts === null) {
     throw new Invalid(
@@ -209,7 +223,10 @@ function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
   return { kind, hostname, port, path: "", ...credentialsIn(url), database, name, server };
 }
 
-/** Characters that a host name cannot contain: it would be displayed, and looked up, as something else. */
+/**
+ * Characters that a host name cannot contain: it would be displayed, and looked up, as something
+ * else.
+ */
 const NOT_IN_HOSTNAMES = /[\0-\x20\x7f%/@[\]?#\\:,]/u;
 
 function hostnameOf(url: URL): string {
@@ -280,8 +297,9 @@ function decode(text: string, part: string): string {
 }
 
 /**
- * What is wrong with an address as a user sees it, if that differs from what a URL parser makes of it. A character that
- * is not encoded moves the boundaries of the parts, so the parts of the URL do not show the mistake.
+ * What is wrong with an address as a user sees it, if that differs from what a URL parser makes of
+ * it. A character that is not encoded moves the boundaries of the parts, so the parts of the URL do
+ * not show the mistake.
  */
 function reasonInText(text: string): string | undefined {
   const [, scheme, rest] = SCHEME.exec(text) ?? [];
@@ -307,8 +325,8 @@ function isPort(text: string): boolean {
 }
 
 /**
- * An address for a message: scheme, host and port. Everything before the last `@` may be part of the password, and so
- * may a port that is not a number.
+ * An address for a message: scheme, host and port. Everything before the last `@` may be part of
+ * the password, and so may a port that is not a number.
  *
  * @returns The address, or `undefined` if nothing of it can be shown.
  */

@@ -75,7 +75,8 @@ export function resolveClientOptions(
 /** Options of {@linkcode RedisClient.send}. */
 export interface SendOptions {
   /**
-   * Signal that ends the wait: the call rejects with its reason. A command that was already sent may still be executed.
+   * Signal that ends the wait: the call rejects with its reason. A command that was already sent
+   * may still be executed.
    *
    * @default {no signal}
    */
@@ -100,8 +101,9 @@ const receiver: ReplyReceiver<PendingSend> = {
 };
 
 /**
- * A client for one Redis, Valkey or other RESP2 server. It has one connection, and reconnects if that is lost. It never
- * sends a command twice: while the connection is down, commands fail at once.
+ * A client for one Redis, Valkey or other RESP2 server. It has one connection, and reconnects if
+ * that is lost. It never sends a command twice: while the connection is down, commands fail at
+ * once.
  *
  * Commands are pipelined: all commands of one tick are sent in one write.
  *
@@ -158,13 +160,16 @@ export class RedisClient implements AsyncDisposable {
    *
    * @param command The name of the command and its arguments.
    * @param options A signal.
-   * @returns The reply, with bulk strings decoded as UTF-8. An error inside an array is an element of the array.
+   * @returns The reply, with bulk strings decoded as UTF-8. An error inside an array is an element
+   * of the array.
    * @throws {ReplyError} If the server replies with an error.
-   * @throws {ConnectionError} If the connection is down (`outcome` is `"not-sent"`), or is lost before the reply
+   * @throws {ConnectionError} If the connection is down (`outcome` is `"not-sent"`), or is lost
+   * before the reply
    *   (`"unknown"`).
-   * @throws {TypeError} If the command is empty, an argument or the signal is of the wrong type, or it is a command after
-   *   which replies match no commands any more: one that subscribes or unsubscribes, `MONITOR`, `SYNC`, `PSYNC`,
-   *   `REPLCONF`, `RESET`, `CLIENT REPLY` or `HELLO 3`.
+   * @throws {TypeError} If the command is empty, an argument or the signal is of the wrong type, or
+   * it is a command after
+   *   which replies match no commands any more: one that subscribes or unsubscribes, `MONITOR`,
+   *   `SYNC`, `PSYNC`, `REPLCONF`, `RESET`, `CLIENT REPLY` or `HELLO 3`.
    * @throws {RangeError} If a number is not a safe integer.
    * @throws The reason of the signal, if it aborts.
    */
@@ -231,7 +236,10 @@ export class RedisClient implements AsyncDisposable {
     return this.#connection.submit({ args }, receiver, pending, 0);
   }
 
-  /** Closes the connection. Commands without a reply after 250 ms reject with a {@linkcode ConnectionError}. Idempotent. */
+  /**
+   * Closes the connection. Commands without a reply after 250 ms reject with a {@linkcode
+   * ConnectionError}. Idempotent.
+   */
   async close(): Promise<void> {
     await this.#connection.close();
     this.#wheel.close();
@@ -246,13 +254,16 @@ export class RedisClient implements AsyncDisposable {
 /**
  * Connects to a server, logs in and waits for its first reply, within `connectTimeoutMs` in all.
  *
- * @param address The address of the server: `redis://[user[:password]@]host[:port][/db]`, `rediss://…` for TLS
- *   (`valkey://` and `valkeys://` mean the same), or `redis+unix:///path/to.sock[?db=n]`; or an object with these parts.
+ * @param address The address of the server: `redis://[user[:password]@]host[:port][/db]`,
+ * `rediss://…` for TLS
+ *   (`valkey://` and `valkeys://` mean the same), or `redis+unix:///path/to.sock[?db=n]`; or an
+ *   object with these parts.
  * @param options How to reach the server.
  * @returns A client that is ready for commands.
  * @throws {TypeError} If the address is malformed, or an option is unknown or of the wrong type.
  * @throws {RangeError} If a number is out of range.
- * @throws {ConnectionError} If the server cannot be reached, does not reply in time, or refuses the login; `cause` is
+ * @throws {ConnectionError} If the server cannot be reached, does not reply in time, or refuses the
+ * login; `cause` is
  *   the reason.
  * @throws {ReplyError} If the server requires a login, and the address has no password.
  */

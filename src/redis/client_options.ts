@@ -16,59 +16,63 @@ const CONNECT_TIMEOUT_MS = 1_000;
 /** Options of {@linkcode connect} and {@linkcode RedisClient}: how to reach a server. */
 export interface ClientOptions {
   /**
-   * Timeout for opening a connection and logging in, in milliseconds; up to twice as long if the process stands still
-   * meanwhile. Greater than 0 and finite.
+   * Timeout for opening a connection and logging in, in milliseconds; up to twice as long if the
+   * process stands still meanwhile. Greater than 0 and finite.
    *
    * @default {1000}
    */
   connectTimeoutMs?: number | undefined;
   /**
-   * Timeout for silence: if replies are due and nothing arrives for this long, in milliseconds, the connection is closed
-   * and replaced. Greater than 0; `Infinity` turns it off, for commands that block, such as `BLPOP`.
+   * Timeout for silence: if replies are due and nothing arrives for this long, in milliseconds, the
+   * connection is closed and replaced. Greater than 0; `Infinity` turns it off, for commands that
+   * block, such as `BLPOP`.
    *
    * @default {2000}
    */
   stallTimeoutMs?: number | undefined;
   /**
-   * Timeout for one whole reply, also while bytes arrive, in milliseconds: if a command has no reply after this time,
-   * and at the latest after twice this time, the connection is closed and replaced. Greater than 0; `Infinity` turns it
-   * off.
+   * Timeout for one whole reply, also while bytes arrive, in milliseconds: if a command has no
+   * reply after this time, and at the latest after twice this time, the connection is closed and
+   * replaced. Greater than 0; `Infinity` turns it off.
    *
    * @default {5 * stallTimeoutMs}
    */
   replyTimeoutMs?: number | undefined;
   /**
-   * Most bytes of one reply; a positive integer or `Infinity`. A longer reply closes the connection, and its commands
-   * reject.
+   * Most bytes of one reply; a positive integer or `Infinity`. A longer reply closes the
+   * connection, and its commands reject.
    *
    * @default {536870912}
    */
   replyBytesMax?: number | undefined;
   /**
-   * Most elements of one reply, those of nested arrays included; a positive integer or `Infinity`. A longer reply closes
-   * the connection, and its commands reject.
+   * Most elements of one reply, those of nested arrays included; a positive integer or `Infinity`.
+   * A longer reply closes the connection, and its commands reject.
    *
    * @default {1048576}
    */
   replyElementsMax?: number | undefined;
   /**
-   * TLS settings for `rediss://` addresses; throws a `TypeError` if no address begins with `rediss://` or `valkeys://`.
+   * TLS settings for `rediss://` addresses; throws a `TypeError` if no address begins with
+   * `rediss://` or `valkeys://`.
    *
    * @default {the runtime's own certificate authorities, no client certificate}
    */
   tls?: TlsOptions | undefined;
   /**
-   * Name of this client in the server's `CLIENT LIST`: printable ASCII without spaces. If the server does not allow the
-   * client to set one, the connection has no name.
+   * Name of this client in the server's `CLIENT LIST`: printable ASCII without spaces. If the
+   * server does not allow the client to set one, the connection has no name.
    *
    * @default {no name}
    */
   clientName?: string | undefined;
   /**
-   * Function that returns the user name and the password for a login, or a promise of them: called with the name of the
-   * server, its address without credentials, at each login of each connection. It has `connectTimeoutMs` with everything else
-   * that a connection takes; if it throws, the connection could not be made, and is tried again. What it returns replaces
-   * the credentials in the address, and a refused login is tried again too, because the next credentials may be others.
+   * Function that returns the user name and the password for a login, or a promise of them: called
+   * with the name of the server, its address without credentials, at each login of each connection.
+   * It has `connectTimeoutMs` with everything else that a connection takes; if it throws, the
+   * connection could not be made, and is tried again. What it returns replaces the credentials in
+   * the address, and a refused login is tried again too, because the next credentials may be
+   * others.
    *
    * @default {the credentials in the address}
    */
@@ -124,7 +128,10 @@ export function resolveConnectOptions(
 
 const TLS_NAMES: readonly (keyof TlsOptions)[] = ["caCerts", "cert", "key", "serverName"];
 
-/** Returns one copy for all connections, because transports cache what they derive from it; of inherited settings too. */
+/**
+ * Returns one copy for all connections, because transports cache what they derive from it; of
+ * inherited settings too.
+ */
 function checkTls(tls: TlsOptions, addresses: readonly RedisAddress[]): TlsOptions {
   if (typeof tls !== "object" || tls === null) throw invalid("'tls' must be an object");
   for (const name in tls) {

@@ -4,10 +4,16 @@
  * @module
  */
 
-/** The name or an argument of a command. Numbers must be safe integers; strings are encoded as UTF-8. */
+/**
+ * The name or an argument of a command. Numbers must be safe integers; strings are encoded as
+ * UTF-8.
+ */
 export type CommandArgument = string | number | bigint | Uint8Array;
 
-/** Commands after which a connection does not bring one reply of RESP2 for each command, with the argument that decides. */
+/**
+ * Commands after which a connection does not bring one reply of RESP2 for each command, with the
+ * argument that decides.
+ */
 const REFUSED =
   /^(?:[PS]?(?:UN)?SUBSCRIBE|MONITOR|P?SYNC|REPLCONF|RESET|CLIENT REPLY|HELLO 3)(?= |$)/u;
 

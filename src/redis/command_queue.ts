@@ -1,6 +1,6 @@
 /**
- * The commands of one connection, first in, first out: those that wait for their replies, then those that are not
- * written yet.
+ * The commands of one connection, first in, first out: those that wait for their replies, then
+ * those that are not written yet.
  *
  * One ring of reused slots holds both, so a command in flight allocates nothing here.
  *
@@ -11,8 +11,8 @@ import type { ConnectionError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
 /**
- * Receives the outcome of a command. `context` and `tag` are the values that were submitted with the command, so one
- * receiver can serve many commands without a closure for each.
+ * Receives the outcome of a command. `context` and `tag` are the values that were submitted with
+ * the command, so one receiver can serve many commands without a closure for each.
  */
 export interface ReplyReceiver<Context = unknown> {
   /** Called with the reply; an error reply is a value here. */
@@ -22,8 +22,8 @@ export interface ReplyReceiver<Context = unknown> {
 }
 
 /**
- * A place in the ring. Its receiver is `undefined` if it is free, or if its command was withdrawn; its command, once that
- * is written.
+ * A place in the ring. Its receiver is `undefined` if it is free, or if its command was withdrawn;
+ * its command, once that is written.
  */
 export interface Slot {
   command: EncodedCommand | undefined;
@@ -80,7 +80,8 @@ export class CommandQueue {
   takeUnsent(): Uint8Array {
     this.#removeWithdrawn();
     if (this.length - this.sent === 1) return bytesOf(takeCommand(this.#slot(this.sent++)));
-    const commands = new Array<EncodedCommand>(this.#used - this.sent); // not grown by `push`, which takes more memory
+    // not grown by `push`, which takes more memory
+    const commands = new Array<EncodedCommand>(this.#used - this.sent);
     for (let index = 0; index < commands.length; index++) {
       commands[index] = takeCommand(this.#slot(this.sent++));
     }
@@ -115,8 +116,8 @@ export class CommandQueue {
   }
 
   /**
-   * Removes the command that was given this slot with this `context`, if it is not written yet; returns whether it did.
-   * Takes constant time, however many others wait.
+   * Removes the command that was given this slot with this `context`, if it is not written yet;
+   * returns whether it did. Takes constant time, however many others wait.
    */
   withdraw(slot: Slot, context: unknown): boolean {
     if (slot.context !== context || slot.command === undefined) return false;
@@ -141,7 +142,10 @@ export class CommandQueue {
     this.length--;
   }
 
-  /** Removes the slots of withdrawn commands if they are the majority, else adds slots; amortized constant time. */
+  /**
+   * Removes the slots of withdrawn commands if they are the majority, else adds slots; amortized
+   * constant time.
+   */
   #makeRoom(): void {
     if (2 * this.#withdrawn > this.#used) return this.#removeWithdrawn();
     const ordered = this.#slots.map((_, index) => this.#slot(index));

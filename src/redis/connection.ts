@@ -1,22 +1,25 @@
 /**
- * The *connection* to one server. It is opened by the first command and reopened if it is lost; it never keeps commands
- * for later, and never sends one twice.
+ * The *connection* to one server. It is opened by the first command and reopened if it is lost; it
+ * never keeps commands for later, and never sends one twice.
  *
  * ```
- * new --submit--> connecting --connected--> open --lost--> down --delay--> (connecting again, still down) --> open
+ * new --submit--> connecting --connected--> open --lost--> down --delay--> (connecting again,
+ *                                                                           still down) --> open
  * ```
  *
- * While the connection is opened for the first time, commands wait; if it is down later, they fail at once. A command
- * that was written keeps its place in the queue even if its caller gives up, so a reply is never passed to another
- * command.
+ * While the connection is opened for the first time, commands wait; if it is down later, they fail
+ * at once. A command that was written keeps its place in the queue even if its caller gives up, so
+ * a reply is never passed to another command.
  *
- * The first commands go out in one write with the login. If that is refused, the connection is lost, and it is unknown
- * whether the server has executed them. If the address names a database, they wait for the login's replies.
+ * The first commands go out in one write with the login. If that is refused, the connection is
+ * lost, and it is unknown whether the server has executed them. If the address names a database,
+ * they wait for the login's replies.
  *
- * A connection that was lost is open again when the server has answered a PING behind the login. Only one that has lived for
- * two seconds resets the delay between attempts, because a proxy may accept the login and end each connection. That a
- * stream could be opened does not show that the server is there: the system accepts it for one that hangs, a proxy for one
- * that is down, and a server may refuse by an error in place of the first reply.
+ * A connection that was lost is open again when the server has answered a PING behind the login.
+ * Only one that has lived for two seconds resets the delay between attempts, because a proxy may
+ * accept the login and end each connection. That a stream could be opened does not show that the
+ * server is there: the system accepts it for one that hangs, a proxy for one that is down, and a
+ * server may refuse by an error in place of the first reply.
  *
  * @module
  */
@@ -39,11 +42,20 @@ import type { RawReply } from "./reply.ts";
 import { type ReplyLimits, ReplyWatch } from "./reply_watch.ts";
 import { Wire, type WireOwner } from "./wire.ts";
 
-/** Limit of the commands that wait for replies. What undoes others may exceed it: so nothing of it is lost. */
+/**
+ * Limit of the commands that wait for replies. What undoes others may exceed it: so nothing of it
+ * is lost.
+ */
 export const QUEUE_LENGTH_MAX = 16_384;
-/** For how long a connection that is given up takes what undoes its commands, in milliseconds: other nodes decide, too. */
+/**
+ * For how long a connection that is given up takes what undoes its commands, in milliseconds: other
+ * nodes decide, too.
+ */
 const ENDING_MS = 50;
-/** For how long `close` waits for a further reply while some are due, in milliseconds, so that no undo is cut off. */
+/**
+ * For how long `close` waits for a further reply while some are due, in milliseconds, so that no
+ * undo is cut off.
+ */
 const CLOSE_GRACE_MS = 250;
 
 /** How a connection is opened, and the callbacks of its owner. */
@@ -57,11 +69,16 @@ export interface ConnectionOptions
   readonly credentials?: GetCredentials | undefined;
   /** Called when the connection is open: commands can be sent. */
   onConnected?(): void;
-  /** Called when an open connection is lost, or the first attempt fails; not for further attempts. */
+  /**
+   * Called when an open connection is lost, or the first attempt fails; not for further attempts.
+   */
   onDisconnected?(error: ConnectionError): void;
   /** Called before the commands of this tick are written: it may submit more. */
   onWriting?(): void;
-  /** Called for each reply to a command of the owner; returns whether it was a message of a channel, and no reply. */
+  /**
+   * Called for each reply to a command of the owner; returns whether it was a message of a channel,
+   * and no reply.
+   */
   takesMessage?(reply: RawReply): boolean;
 }
 
@@ -74,7 +91,10 @@ const PING: Command = { args: ["PING"] };
 
 /** A connection to one server, which reconnects by itself. */
 export class Connection implements WireOwner, DialerOwner, IdleConnection {
-  /** The arrival of the last bytes, by the monotonic clock, which is read once for all replies of one chunk. */
+  /**
+   * The arrival of the last bytes, by the monotonic clock, which is read once for all replies of
+   * one chunk.
+   */
   receivedAtMs = 0;
   /** With the credentials of the last login. */
   #address: RedisAddress;
@@ -128,9 +148,9 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   }
 
   /**
-   * The error of a command that undoes nothing, if too many others wait for it to be sent now, or if the connection is given
-   * up. It is always the same one: while a server hangs, an error with a stack for each command would cost more than the
-   * locks themselves.
+   * The error of a command that undoes nothing, if too many others wait for it to be sent now, or
+   * if the connection is given up. It is always the same one: while a server hangs, an error with a
+   * stack for each command would cost more than the locks themselves.
    */
   get crowded(): ConnectionError | undefined {
     if (this.#state === "ending") return this.#downError;
@@ -141,7 +161,8 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   }
 
   /**
-   * Queues one command. The receiver is called exactly once; before this returns if the command cannot be sent.
+   * Queues one command. The receiver is called exactly once; before this returns if the command
+   * cannot be sent.
    *
    * @param command A command, which is encoded here if that has not been done.
    * @param receiver Receives the reply, or the error.
@@ -159,14 +180,16 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
       this.#state = "connecting";
       this.#dialer.dial();
     }
-    // A reply that arrives during `close` may need one more command, for a script that the server does not know.
+    // A reply that arrives during `close` may need one more command, for a script that the server
+    // does not know.
     const open = this.#state === "open" || this.#state === "ending" ||
       this.#state === "closing" && this.#delivering;
     if (!open && this.#state !== "connecting") {
       return receiver.onFailure(this.#downError ??= this.#error("was closed"), context, tag);
     }
     const bytes = command.bytes ??= encodeCommand(command.args);
-    const slot = this.#queue.push(bytes, receiver, context, tag); // first, because a write may fail at once
+    // first, because a write may fail at once
+    const slot = this.#queue.push(bytes, receiver, context, tag);
     if (open) this.#flush();
     return slot;
   }
@@ -181,7 +204,10 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     return this.#queue.withdraw(slot, context);
   }
 
-  /** Part of {@linkcode DialerOwner}: drops a connection that was not ready within `connectTimeoutMs`. */
+  /**
+   * Part of {@linkcode DialerOwner}: drops a connection that was not ready within
+   * `connectTimeoutMs`.
+   */
   timeOut(): void {
     if (!this.#dialer.dialing && !this.#wire) return; // it was dropped already
     const { connectTimeoutMs } = this.#options;
@@ -191,7 +217,10 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     );
   }
 
-  /** Closes for good: waits a moment for replies that are due, then fails the other commands. Idempotent. */
+  /**
+   * Closes for good: waits a moment for replies that are due, then fails the other commands.
+   * Idempotent.
+   */
   close(): Promise<void> {
     return this.#closing ??= this.#close();
   }
@@ -247,8 +276,8 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   }
 
   /**
-   * Part of {@linkcode DialerOwner}. Logs in, in front of the commands that wait; before they are sent if they are meant
-   * for another database.
+   * Part of {@linkcode DialerOwner}. Logs in, in front of the commands that wait; before they are
+   * sent if they are meant for another database.
    */
   onStream(transport: Transport): void {
     const { secrets, database } = this.#address;
@@ -318,8 +347,9 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   }
 
   /**
-   * Drops a connection whose login was refused, or not answered in time. The server has got the commands that were sent
-   * with it, and may execute them, even later. So those fail first, and what undoes them goes out behind them.
+   * Drops a connection whose login was refused, or not answered in time. The server has got the
+   * commands that were sent with it, and may execute them, even later. So those fail first, and
+   * what undoes them goes out behind them.
    */
   #giveUp(what: string, cause: Error): void {
     if (this.#state !== "open") return this.#lose(what, cause);
@@ -330,8 +360,9 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   }
 
   /**
-   * Leaves a server that is not the primary any more: the next connection looks its name up again. At the end of this chunk
-   * of replies, because each command behind is refused for the same reason.
+   * Leaves a server that is not the primary any more: the next connection looks its name up again.
+   * At the end of this chunk of replies, because each command behind is refused for the same
+   * reason.
    */
   leave(refusal: ReplyError): void {
     const wire = this.#wire;

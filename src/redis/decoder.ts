@@ -1,20 +1,25 @@
 /**
- * Decodes the bytes of a server into replies: an incremental RESP2 parser, which takes chunks and never waits.
+ * Decodes the bytes of a server into replies: an incremental RESP2 parser, which takes chunks and
+ * never waits.
  *
  * An incomplete reply is an ordinary state that is kept between chunks; a malformed one throws a
- * {@linkcode ProtocolError}. The work is proportional to the number of bytes, however the stream is split: an incomplete
- * line is buffered once, and a bulk string is copied to its final place. Bulk strings are read by their length and never
- * searched, so a string that looks like a reply stays a string.
+ * {@linkcode ProtocolError}. The work is proportional to the number of bytes, however the stream is
+ * split: an incomplete line is buffered once, and a bulk string is copied to its final place. Bulk
+ * strings are read by their length and never searched, so a string that looks like a reply stays a
+ * string.
  *
- * One reply may have a limited number of bytes and elements, because a hostile server costs memory otherwise: an element
- * of four bytes takes fifty times as many in memory.
+ * One reply may have a limited number of bytes and elements, because a hostile server costs memory
+ * otherwise: an element of four bytes takes fifty times as many in memory.
  *
  * @module
  */
 import { ProtocolError, stacklessReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
-/** Default limit of the bytes of one reply: a server's own limit of one bulk string (`proto-max-bulk-len`). */
+/**
+ * Default limit of the bytes of one reply: a server's own limit of one bulk string
+ * (`proto-max-bulk-len`).
+ */
 export const REPLY_BYTES_MAX = 512 * 1024 * 1024;
 /** Default limit of the elements of one reply, including those of nested arrays. */
 export const REPLY_ELEMENTS_MAX = 1024 * 1024;
@@ -23,7 +28,9 @@ export const LINE_BYTES_MAX = 64 * 1024;
 /** Deepest nesting of arrays. */
 export const NESTING_MAX = 32;
 
-/** Bytes that are first allocated for a bulk string, so that a false length costs no more than this. */
+/**
+ * Bytes that are first allocated for a bulk string, so that a false length costs no more than this.
+ */
 const BULK_BYTES_FIRST = 64 * 1024;
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
@@ -73,12 +80,18 @@ export class RespDecoder {
   /** The beginning of an incomplete line. */
   #line: Uint8Array = new Uint8Array(64);
   #lineLength = 0;
-  /** The incomplete bulk string, and how many of its bytes were copied; `#bulkLength` is -1 outside of bulk strings. */
+  /**
+   * The incomplete bulk string, and how many of its bytes were copied; `#bulkLength` is -1 outside
+   * of bulk strings.
+   */
   #bulk: Uint8Array = NO_BYTES;
   #bulkLength = -1;
   #bulkFilled = 0;
   #array: OpenArray | undefined = undefined;
-  /** Bytes and elements of the incomplete array. The bytes of a bulk string count as soon as its length is known. */
+  /**
+   * Bytes and elements of the incomplete array. The bytes of a bulk string count as soon as its
+   * length is known.
+   */
   #bytes = 0;
   #elements = 0;
   #stopped = false;
@@ -96,12 +109,13 @@ export class RespDecoder {
   }
 
   /**
-   * Decodes the next bytes of the stream, and calls `onReply` for every reply that they complete. The bytes are copied,
-   * so the caller may use `chunk` again.
+   * Decodes the next bytes of the stream, and calls `onReply` for every reply that they complete.
+   * The bytes are copied, so the caller may use `chunk` again.
    *
    * @param chunk A buffer with the bytes.
    * @param length The number of bytes, from the start of the buffer; all by default.
-   * @throws {ProtocolError} If the bytes are not RESP2, or a reply exceeds a limit; the same error in every later call.
+   * @throws {ProtocolError} If the bytes are not RESP2, or a reply exceeds a limit; the same error
+   * in every later call.
    */
   push(chunk: Uint8Array, length = chunk.length): void {
     if (this.#failure) throw this.#failure;
@@ -118,7 +132,10 @@ export class RespDecoder {
     this.#stopped = true;
   }
 
-  /** Reads one line that begins at `from`, or the part of it in this chunk; returns the index behind it. */
+  /**
+   * Reads one line that begins at `from`, or the part of it in this chunk; returns the index behind
+   * it.
+   */
   #takeLine(chunk: Uint8Array, from: number, length: number): number {
     let end = from;
     while (end < length && chunk[end] !== LF) end++;
@@ -204,7 +221,10 @@ export class RespDecoder {
     return length;
   }
 
-  /** Parses digits. The result is exact up to 2^53; a greater number may be rounded, but stays above 2^53. */
+  /**
+   * Parses digits. The result is exact up to 2^53; a greater number may be rounded, but stays above
+   * 2^53.
+   */
   #digits(bytes: Uint8Array, start: number, end: number): number {
     if (start >= end) this.#fail("a number has no digits");
     let number = 0;
@@ -216,7 +236,10 @@ export class RespDecoder {
     return number;
   }
 
-  /** Counts bytes of an array. Other replies need no count: a line is short, and a bulk string states its length. */
+  /**
+   * Counts bytes of an array. Other replies need no count: a line is short, and a bulk string
+   * states its length.
+   */
   #count(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes > this.#bytesMax) {
@@ -232,7 +255,10 @@ export class RespDecoder {
     this.#bulk = new Uint8Array(Math.min(length, BULK_BYTES_FIRST));
   }
 
-  /** Reads what this chunk has of a bulk string and of the CR LF behind it; returns the index behind it. */
+  /**
+   * Reads what this chunk has of a bulk string and of the CR LF behind it; returns the index behind
+   * it.
+   */
   #takeBulk(chunk: Uint8Array, from: number, length: number): number {
     let at = from;
     const missing = this.#bulkLength - this.#bulkFilled;
@@ -257,7 +283,9 @@ export class RespDecoder {
     return at;
   }
 
-  /** Allocates memory for `needed` bytes: twice as much each time, so that the copying is linear. */
+  /**
+   * Allocates memory for `needed` bytes: twice as much each time, so that the copying is linear.
+   */
   #growBulk(needed: number): void {
     if (needed <= this.#bulk.length) return;
     const grown = new Uint8Array(
@@ -280,7 +308,10 @@ export class RespDecoder {
     this.#array = { items: [], remaining: length, parent: this.#array, depth };
   }
 
-  /** Appends a complete value to the innermost incomplete array, or passes it to `onReply` if no array is open. */
+  /**
+   * Appends a complete value to the innermost incomplete array, or passes it to `onReply` if no
+   * array is open.
+   */
   #complete(value: RawReply): void {
     let complete = value;
     for (let array = this.#array; array; array = this.#array) {

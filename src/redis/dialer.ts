@@ -6,7 +6,10 @@
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Connect, ConnectTarget, Transport } from "../transport/transport.ts";
 
-/** First delay before reconnecting, in milliseconds; doubled each time, with jitter down to one half. */
+/**
+ * First delay before reconnecting, in milliseconds; doubled each time, with jitter down to one
+ * half.
+ */
 const RECONNECT_DELAY_MS = 50;
 /** Longest delay before reconnecting, in milliseconds. */
 const RECONNECT_DELAY_MS_MAX = 2_000;
@@ -39,7 +42,9 @@ export class Dialer {
   readyAtMs = Infinity;
   /** Settles when the last attempt is over, and a stream that was opened too late is closed. */
   attempt: Promise<void> | undefined = undefined;
-  /** How many connections in a row have ended early, soon after the server had accepted the login. */
+  /**
+   * How many connections in a row have ended early, soon after the server had accepted the login.
+   */
   endedEarly = 0;
   readonly #target: ConnectTarget;
   readonly #options: DialOptions;
@@ -71,7 +76,9 @@ export class Dialer {
     return this.#opening !== undefined;
   }
 
-  /** Opens a stream, in the async context of the client: it outlives the call that needs it first. */
+  /**
+   * Opens a stream, in the async context of the client: it outlives the call that needs it first.
+   */
   dial(): void {
     const { connectTimeoutMs } = this.#options;
     const { signal } = this.#opening = new AbortController();
@@ -96,9 +103,9 @@ export class Dialer {
   }
 
   /**
-   * Gives the attempt up after `limitMs`. If that is noticed late, the process stood still, and replies may not have been
-   * due before it did: so they get the time that it stood still, once, up to `extraMsMax`. Else a process that stands still
-   * in each attempt would never connect.
+   * Gives the attempt up after `limitMs`. If that is noticed late, the process stood still, and
+   * replies may not have been due before it did: so they get the time that it stood still, once, up
+   * to `extraMsMax`. Else a process that stands still in each attempt would never connect.
    */
   #limit(limitMs: number, extraMsMax: number): void {
     const timer = this.#timer = this.#wheel.deadline(limitMs, () => {

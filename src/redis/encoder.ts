@@ -1,14 +1,17 @@
 /**
  * Encodes a *command* into the bytes of RESP2.
  *
- * Commands are written one behind another into slabs of memory, and an encoded command is a part of its slab. The same
- * part is sent to every node. The commands of one tick are usually adjacent, so they are sent as one view without a
- * copy. Lengths count bytes of UTF-8.
+ * Commands are written one behind another into slabs of memory, and an encoded command is a part of
+ * its slab. The same part is sent to every node. The commands of one tick are usually adjacent, so
+ * they are sent as one view without a copy. Lengths count bytes of UTF-8.
  *
  * @module
  */
 
-/** Bytes of one slab; a longer command gets its own. A tick whose commands begin in one slab and end in the next copies. */
+/**
+ * Bytes of one slab; a longer command gets its own. A tick whose commands begin in one slab and end
+ * in the next copies.
+ */
 const SLAB_BYTES = 256 * 1024;
 /** Longest line of a length, in bytes: `$`, ten digits, CR LF. */
 const LENGTH_BYTES_MAX = 13;
@@ -28,8 +31,8 @@ export interface Command {
 }
 
 /**
- * The bytes of one command: a part of a slab, from `start` up to but not including `end`. It is no `Uint8Array`: one is
- * made for each write, not for each command.
+ * The bytes of one command: a part of a slab, from `start` up to but not including `end`. It is no
+ * `Uint8Array`: one is made for each write, not for each command.
  */
 export interface EncodedCommand {
   readonly slab: Uint8Array;
@@ -58,7 +61,10 @@ export function encodeCommand(args: readonly (string | Uint8Array)[]): EncodedCo
   return command;
 }
 
-/** Encodes a command into a slab of its own: transports of other servers get parts of the common one. */
+/**
+ * Encodes a command into a slab of its own: transports of other servers get parts of the common
+ * one.
+ */
 export function encodeApart(args: readonly string[]): EncodedCommand {
   return write(new Uint8Array(roomFor(args)), 0, args);
 }

@@ -19,7 +19,9 @@ const LOGIN_REFUSED =
 export const ELSEWHERE =
   /^(MOVED|CROSSSLOT) |Script attempted to access (a non local key|keys that do not hash)/u;
 
-/** Names and codes of the errors of runtimes that were started without the permission to connect. */
+/**
+ * Names and codes of the errors of runtimes that were started without the permission to connect.
+ */
 const FORBIDDEN: readonly unknown[] = ["NotCapable", "ERR_ACCESS_DENIED"];
 
 /** Base class of the errors of the Redis client. */
@@ -28,15 +30,18 @@ export abstract class RedisError extends Error {
   abstract readonly code: RedisErrorCode;
 
   /**
-   * Whether sending the command again cannot help, because the server refuses the credentials, the database or the
-   * command itself, or another node of its cluster has the keys. `false` for everything that may pass.
+   * Whether sending the command again cannot help, because the server refuses the credentials, the
+   * database or the command itself, or another node of its cluster has the keys. `false` for
+   * everything that may pass.
    */
   get permanent(): boolean {
     return false;
   }
 }
 
-/** Redis repeats the arguments of an unknown command. They may contain secrets, so they are removed. */
+/**
+ * Redis repeats the arguments of an unknown command. They may contain secrets, so they are removed.
+ */
 const ECHOED_ARGUMENTS = /,? with args beginning with:.*$/su;
 /** Prefixes that decide what the client does next. They are kept even if they contain a secret. */
 const ACTED_ON =
@@ -55,7 +60,8 @@ export class ReplyError extends RedisError {
   readonly #refused: boolean;
 
   /**
-   * Creates the error. Its message is the server's text, with control characters escaped and cut off if it is long.
+   * Creates the error. Its message is the server's text, with control characters escaped and cut
+   * off if it is long.
    *
    * @param text The server's error without the leading `-`.
    * @param secrets What the message must not show: user name and password, the longer one first.
@@ -69,15 +75,19 @@ export class ReplyError extends RedisError {
     this.#refused = LOGIN_REFUSED.test(text) || ELSEWHERE.test(text);
   }
 
-  /** Whether the server refuses the user, the password, the database, the command itself, or keys of another node. */
+  /**
+   * Whether the server refuses the user, the password, the database, the command itself, or keys of
+   * another node.
+   */
   override get permanent(): boolean {
     return this.commandRefused || this.#refused;
   }
 }
 
 /**
- * Creates a {@linkcode ReplyError} without a stack trace. Recording one takes microseconds and hundreds of bytes, a server
- * can cause that with three bytes, and the trace would show nothing but the decoder.
+ * Creates a {@linkcode ReplyError} without a stack trace. Recording one takes microseconds and
+ * hundreds of bytes, a server can cause that with three bytes, and the trace would show nothing but
+ * the decoder.
  */
 export function stacklessReplyError(
   text: string,
@@ -101,10 +111,16 @@ export class ProtocolError extends RedisError {
   override readonly code = "PROTOCOL";
 }
 
-/** What is known about a command whose connection failed: it was not sent, or may have been executed. */
+/**
+ * What is known about a command whose connection failed: it was not sent, or may have been
+ * executed.
+ */
 export type CommandOutcome = "not-sent" | "unknown";
 
-/** Thrown if the server cannot be reached or refuses the login, or if the connection is lost; `cause` is the reason. */
+/**
+ * Thrown if the server cannot be reached or refuses the login, or if the connection is lost;
+ * `cause` is the reason.
+ */
 export class ConnectionError extends RedisError {
   /** The name of the class. */
   override readonly name = "ConnectionError";
@@ -112,11 +128,14 @@ export class ConnectionError extends RedisError {
   override readonly code = "CONNECTION";
   /** The address of the server, without credentials. */
   readonly address: string;
-  /** Whether the command may have been executed: `"not-sent"` if not, `"unknown"` if it may have been. */
+  /**
+   * Whether the command may have been executed: `"not-sent"` if not, `"unknown"` if it may have
+   * been.
+   */
   readonly outcome: CommandOutcome;
   /**
-   * How many connections in a row have ended within two seconds after the server had accepted the login; 0 if this one was
-   * never accepted, or lived longer.
+   * How many connections in a row have ended within two seconds after the server had accepted the
+   * login; 0 if this one was never accepted, or lived longer.
    */
   readonly endedEarly: number;
   readonly #passes: boolean;
@@ -125,8 +144,10 @@ export class ConnectionError extends RedisError {
    * Creates the error.
    *
    * @param message What failed, and why.
-   * @param details The address without credentials, what is known about the command, the cause, how many connections in a
-   *   row ended early (0 by default), and whether it passes although its cause is permanent (no by default).
+   * @param details The address without credentials, what is known about the command, the cause, how
+   * many connections in a
+   *   row ended early (0 by default), and whether it passes although its cause is permanent (no by
+   *   default).
    */
   constructor(
     message: string,
@@ -146,8 +167,8 @@ export class ConnectionError extends RedisError {
   }
 
   /**
-   * Whether the server refused the login, which has no other credentials, the runtime may not connect, as Deno without
-   * `--allow-net`, or the transport's error has `permanent: true`.
+   * Whether the server refused the login, which has no other credentials, the runtime may not
+   * connect, as Deno without `--allow-net`, or the transport's error has `permanent: true`.
    */
   override get permanent(): boolean {
     const { permanent, name, code } = (this.cause ?? {}) as Record<string, unknown>;

@@ -1,5 +1,6 @@
 /**
- * Finds out by `PING` that an idle connection leads to no server any more. The watch for replies ends it then.
+ * Finds out by `PING` that an idle connection leads to no server any more. The watch for replies
+ * ends it then.
  *
  * @module
  */
@@ -7,8 +8,8 @@ import type { TimerHandle } from "../time/clock.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /**
- * Idle time of a connection, in milliseconds, before a PING: NATs and load balancers forget connections that are idle
- * for minutes, and neither end learns of it.
+ * Idle time of a connection, in milliseconds, before a PING: NATs and load balancers forget
+ * connections that are idle for minutes, and neither end learns of it.
  */
 const IDLE_MS = 30_000;
 
@@ -21,8 +22,9 @@ export interface IdleConnection {
 }
 
 /**
- * The watch of one connection. Its timer is set for the earliest end of an idle time, so a command costs nothing. It is
- * none of the wheel's entries: a client without locks would wake up several times a second for one of them.
+ * The watch of one connection. Its timer is set for the earliest end of an idle time, so a command
+ * costs nothing. It is not an entry of the wheel, because the wheel would wake up an idle client
+ * several times a second for it.
  */
 export class IdleWatch {
   readonly #wheel: TimerWheel;

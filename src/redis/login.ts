@@ -11,7 +11,10 @@ import { encodeApart } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
-/** Commands that a user may lack the right to: a name is no reason to do without the server, and a refusal answers a PING. */
+/**
+ * Commands that a user may lack the right to: a name is no reason to do without the server, and a
+ * refusal answers a PING.
+ */
 const OPTIONAL_COMMANDS: readonly string[] = ["CLIENT", "PING"];
 /** The tag of these. */
 const OPTIONAL = 1;
@@ -43,7 +46,9 @@ export class Login implements ReplyReceiver {
   due = 0;
   readonly #onEnd: (refusal?: ReplyError) => void;
 
-  /** @param onEnd Called when the server has accepted the last command, or with its refusal of one. */
+  /**
+   * @param onEnd Called when the server has accepted the last command, or with its refusal of one.
+   */
   constructor(onEnd: (refusal?: ReplyError) => void) {
     this.#onEnd = onEnd;
   }

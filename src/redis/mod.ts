@@ -1,8 +1,9 @@
 /**
  * A minimal RESP2 client for Redis, Valkey and other servers, without dependencies.
  *
- * A *command* is encoded once, and can be sent to many servers. A *connection* writes all commands of one tick at once,
- * and matches replies to commands first in, first out. A *reply* is decoded by its length, however it is split.
+ * A *command* is encoded once, and can be sent to many servers. A *connection* writes all commands
+ * of one tick at once, and matches replies to commands first in, first out. A *reply* is decoded by
+ * its length, however it is split.
  *
  * @example Set a key and read it back
  * ```ts

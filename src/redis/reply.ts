@@ -6,9 +6,9 @@
 import type { ReplyError } from "./errors.ts";
 
 /**
- * One RESP2 reply with its bulk strings as bytes: a simple string, an integer (a `bigint` beyond 2^53), a bulk string, an
- * array, or `null` for the null bulk string and the null array. An error is a value here; the client throws it, unless
- * it is an element of an array.
+ * One RESP2 reply with its bulk strings as bytes: a simple string, an integer (a `bigint` beyond
+ * 2^53), a bulk string, an array, or `null` for the null bulk string and the null array. An error
+ * is a value here; the client throws it, unless it is an element of an array.
  */
 export type RawReply = string | number | bigint | Uint8Array | null | ReplyError | RawReply[];
 
@@ -27,7 +27,10 @@ export function textReply(reply: RawReply): Reply {
   return reply;
 }
 
-/** The server's clock in a reply to `TIME`, in milliseconds since 1970; `undefined` if it is not such a reply. */
+/**
+ * The server's clock in a reply to `TIME`, in milliseconds since 1970; `undefined` if it is not
+ * such a reply.
+ */
 export function timeReplyMs(reply: RawReply): number | undefined {
   if (!Array.isArray(reply) || reply.length !== 2) return undefined;
   const [seconds, microseconds] = reply.map((part) => Number(textReply(part)));

@@ -13,13 +13,15 @@ const WATCH_TICKS = 2;
 export interface ReplyLimits {
   /** Longest silence while replies are due. */
   readonly stallTimeoutMs: number;
-  /** Longest wait of a command for its whole reply, also while bytes arrive; no limit by default. */
+  /**
+   * Longest wait of a command for its whole reply, also while bytes arrive; no limit by default.
+   */
   readonly replyTimeoutMs?: number;
 }
 
 /**
- * The watch of one connection. It looks a few times within its limits, and stays in the wheel between commands, so a
- * command costs nothing.
+ * The watch of one connection. It looks a few times within its limits, and stays in the wheel
+ * between commands, so a command costs nothing.
  */
 export class ReplyWatch {
   readonly #wheel: TimerWheel;
@@ -29,11 +31,17 @@ export class ReplyWatch {
   readonly #onLate: (what: string) => void;
   readonly #tickMs: number;
   #entry: TimerEntry | undefined = undefined;
-  /** Looks since bytes arrived, or since a reply is due: a field, because both set it to 0 for each command. */
+  /**
+   * Looks since bytes arrived, or since a reply is due: a field, because both set it to 0 for each
+   * command.
+   */
   quietTicks = 0;
   /** Whether a look is due. */
   watching = false;
-  /** The number of replies that answers every command that was written at an earlier look, and how many looks ago. */
+  /**
+   * The number of replies that answers every command that was written at an earlier look, and how
+   * many looks ago.
+   */
   #due = 0;
   #dueTicks = 0;
 
@@ -81,7 +89,10 @@ export class ReplyWatch {
     });
   }
 
-  /** Returns what took too long, or `undefined`. A wait that began between two looks ends at the look behind its end. */
+  /**
+   * Returns what took too long, or `undefined`. A wait that began between two looks ends at the
+   * look behind its end.
+   */
   #late(): string | undefined {
     const queue = this.#queue;
     if (queue.length === 0) return undefined;

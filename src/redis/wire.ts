@@ -1,6 +1,6 @@
 /**
- * One open stream to one server: writes what is queued, and decodes what arrives. Whether and when to reconnect is
- * decided by the *connection*.
+ * One open stream to one server: writes what is queued, and decodes what arrives. Whether and when
+ * to reconnect is decided by the *connection*.
  *
  * @module
  */
@@ -12,12 +12,15 @@ import type { RawReply } from "./reply.ts";
 /** Bytes of one read. */
 const READ_BUFFER_BYTES = 16_384;
 /**
- * Elements of arrays that are decoded before the event loop gets a turn. Other values need no such limit, because each
- * of them is the reply to a command.
+ * Elements of arrays that are decoded before the event loop gets a turn. Other values need no such
+ * limit, because each of them is the reply to a command.
  */
 const ELEMENTS_PER_TURN = 16_384;
 
-/** So many queued commands are written before the tick ends: the servers begin while the other calls are still made. */
+/**
+ * So many queued commands are written before the tick ends: the servers begin while the other calls
+ * are still made.
+ */
 const QUEUED_MAX = 256;
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
@@ -38,7 +41,10 @@ export interface WireOwner {
   onBytes(): void;
   /** Called for each complete reply: a function of its own, which the decoder calls. */
   readonly onReply: (reply: RawReply) => void;
-  /** Called once if the stream ends, breaks or carries something that is not RESP2; not after {@linkcode Wire.close}. */
+  /**
+   * Called once if the stream ends, breaks or carries something that is not RESP2; not after
+   * {@linkcode Wire.close}.
+   */
   onLost(cause: unknown): void;
   /** Calls `callback` once the event loop has had a turn for timers and other sockets. */
   nextTurn(callback: () => void): void;
@@ -59,7 +65,10 @@ export class Wire {
   #bytes = NO_BYTES;
   /** When so many elements were decoded, the event loop gets its next turn. */
   #turnEnds = ELEMENTS_PER_TURN;
-  /** Whether a write is queued for the end of this tick, or under way; it takes along what is queued meanwhile. */
+  /**
+   * Whether a write is queued for the end of this tick, or under way; it takes along what is queued
+   * meanwhile.
+   */
   #flushing = false;
   /** Whether the owner queues its last commands before a write. */
   #gathering = false;
@@ -84,7 +93,10 @@ export class Wire {
     transport.unref?.();
   }
 
-  /** Whether the stream may be idle for long: in a worker, which ends it with the request, no timer waits for that. */
+  /**
+   * Whether the stream may be idle for long: in a worker, which ends it with the request, no timer
+   * waits for that.
+   */
   get outlivesCalls(): boolean {
     return this.#transport.unref !== undefined;
   }
@@ -95,7 +107,10 @@ export class Wire {
     this.#read();
   }
 
-  /** Writes what is queued, and what is queued until the end of this tick, in one piece unless that is long. */
+  /**
+   * Writes what is queued, and what is queued until the end of this tick, in one piece unless that
+   * is long.
+   */
   flush(): void {
     if (!this.#flushing) {
       this.#flushing = true;
@@ -112,14 +127,18 @@ export class Wire {
     await this.#writing;
   }
 
-  // Callbacks in place of `await`, which allocates more for each command; without promises if the stream can do that.
+  // Callbacks in place of `await`, which allocates more for each command; without promises if the
+  // stream can do that.
 
   /** Writes what is queued, unless a piece is being written: then that takes it along. */
   readonly #begin = (): void => {
     if (this.#bytes.length === 0) this.#write();
   };
 
-  /** Writes what is left of the last piece, of which `written` bytes are written; or what was queued since. */
+  /**
+   * Writes what is left of the last piece, of which `written` bytes are written; or what was queued
+   * since.
+   */
   readonly #write = (written = 0): void => {
     if (!this.#open) return;
     try {
@@ -185,7 +204,10 @@ export class Wire {
     return false;
   };
 
-  /** Whether a stream counts its bytes; ends it otherwise, because nobody knows what was read or written. */
+  /**
+   * Whether a stream counts its bytes; ends it otherwise, because nobody knows what was read or
+   * written.
+   */
   #counts(method: string, count: number, { length }: Uint8Array): boolean {
     if (count > 0 && count <= length && Number.isInteger(count)) return true;
     const given = typeof count === "number" ? count : typeof count;

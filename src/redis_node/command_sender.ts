@@ -1,5 +1,6 @@
 /**
- * What a node needs of the client that reaches its server: the seam between {@linkcode RedisNode} and a client.
+ * What a node needs of the client that reaches its server: the seam between {@linkcode RedisNode}
+ * and a client.
  *
  * @module
  */
@@ -28,8 +29,8 @@ export interface LockCommand extends Command {
 }
 
 /**
- * Sends commands to one server. Commands about one key take effect in the order of the calls, and so do the commands of
- * one tick; replies to commands without keys come in that order.
+ * Sends commands to one server. Commands about one key take effect in the order of the calls, and
+ * so do the commands of one tick; replies to commands without keys come in that order.
  */
 export interface CommandSender {
   /** See {@linkcode QuorumNode.readyAtMs}. */
@@ -40,13 +41,16 @@ export interface CommandSender {
   readonly open: boolean;
   /** A password that must be in no diagnosis. */
   readonly password?: string | undefined;
-  /** Whether there is no connection that breaks when the server is restarted. Missing: there is one. */
+  /**
+   * Whether there is no connection that breaks when the server is restarted. Missing: there is one.
+   */
   readonly unconnected?: boolean;
   /** The error of a command that undoes nothing, if too many others wait for it to be sent now. */
   readonly crowded: ConnectionError | undefined;
   /**
-   * Calls `onWriting` of the owner at the end of this tick, or before: then it may submit commands that go out with those
-   * of the tick. Only while it is open. Missing: the owner submits all commands at once.
+   * Calls `onWriting` of the owner at the end of this tick, or before: then it may submit commands
+   * that go out with those of the tick. Only while it is open. Missing: the owner submits all
+   * commands at once.
    */
   writeSoon?(): void;
   /**
@@ -64,12 +68,14 @@ export interface CommandSender {
     tag: number,
   ): void;
   /**
-   * Must be awaited before keys are read by commands. Rejects if the client behind it changes keys: it cannot change those
-   * that scripts derive from them, and patterns, so what is read would be wrong. Missing: it does not.
+   * Must be awaited before keys are read by commands. Rejects if the client behind it changes keys:
+   * it cannot change those that scripts derive from them, and patterns, so what is read would be
+   * wrong. Missing: it does not.
    */
   expectPlainKeys?(): Promise<void>;
   /**
-   * Leaves the server, and connects again: it is not the primary any more. Missing: the client behind it finds that out.
+   * Leaves the server, and connects again: it is not the primary any more. Missing: the client
+   * behind it finds that out.
    *
    * @param refusal How it refused a command.
    */
@@ -96,7 +102,10 @@ export interface ChannelListener {
    * @param message The message, as text or as its bytes in UTF-8.
    */
   onMessage(message: string | Uint8Array): void;
-  /** Should be called when the subscription is lost, so that the node subscribes again and callers ask meanwhile. */
+  /**
+   * Should be called when the subscription is lost, so that the node subscribes again and callers
+   * ask meanwhile.
+   */
   onLost(): void;
 }
 

@@ -1,10 +1,12 @@
 /**
- * What a Redis server reports about itself, and what it refuses: commands that change no key, and what their replies mean.
+ * What a Redis server reports about itself, and what it refuses: commands that change no key, and
+ * what their replies mean.
  *
- * Most of them go out in one piece over the node's own connection; if one is refused the others still count. Two more
- * connections are opened for a moment. One of them tries `SUBSCRIBE`: on the node's own connection a refused
- * `UNSUBSCRIBE` would end all locking. Both ask for the run id: if it differs the address leads to several servers. Two
- * of them are needed, because a load balancer that takes turns gives two connections in a row to two servers.
+ * Most of them go out in one piece over the node's own connection; if one is refused the others
+ * still count. Two more connections are opened for a moment. One of them tries `SUBSCRIBE`: on the
+ * node's own connection a refused `UNSUBSCRIBE` would end all locking. Both ask for the run id: if
+ * it differs the address leads to several servers. Two of them are needed, because a load balancer
+ * that takes turns gives two connections in a row to two servers.
  *
  * @module
  */
@@ -43,8 +45,9 @@ const ROLES: ReadonlyMap<string, NodeDiagnosis["role"]> = new Map([
 ]);
 
 /**
- * The commands on the node's own connection. `TIME` comes first, because its reply shows the clock and the round trip.
- * `SET` with `XX` sets no key that is missing, but a server that would refuse a lock refuses it for the same reason.
+ * The commands on the node's own connection. `TIME` comes first, because its reply shows the clock
+ * and the round trip. `SET` with `XX` sets no key that is missing, but a server that would refuse a
+ * lock refuses it for the same reason.
  */
 function commandsOn(key: string): readonly (readonly string[])[] {
   return [
@@ -92,7 +95,8 @@ export class RedisDiagnostics {
   /**
    * Asks the server.
    *
-   * @param timeoutMs How long the caller waits, in milliseconds. What the further connections have not shown after
+   * @param timeoutMs How long the caller waits, in milliseconds. What the further connections have
+   * not shown after
    *   three quarters of it is missing in the result.
    * @param key A key that is missing, to try commands on.
    * @throws {RedisError} If the server cannot be reached, or cannot serve now.
@@ -121,7 +125,10 @@ export class RedisDiagnostics {
     await Promise.all([...this.#further].map((connection) => connection.close()));
   }
 
-  /** The node's own connection is given up for a moment if it led to a replica: then another one shows what is there. */
+  /**
+   * The node's own connection is given up for a moment if it led to a replica: then another one
+   * shows what is there.
+   */
   async #askOneThatAnswers(key: string): Promise<Replies> {
     const own = this.#connection;
     try {
@@ -142,7 +149,8 @@ export class RedisDiagnostics {
     [first, ...others]: readonly (readonly string[])[],
   ): Promise<Replies> {
     const { clock } = this.#server.wheel;
-    // The first connection is ready at some moment before its first reply, so the round trip of the second is measured.
+    // The first connection is ready at some moment before its first reply, so the round trip of the
+    // second is measured.
     if (connection.readyAtMs === Infinity) await repliesTo(connection, [first]);
     const askedAtMs = clock.monotonicMs();
     const timed = repliesTo(connection, [first]).then(([reply]) => {
@@ -188,7 +196,10 @@ export class RedisDiagnostics {
   }
 }
 
-/** The reply to a command, or the error that a server without room for one more connection sends before it closes it. */
+/**
+ * The reply to a command, or the error that a server without room for one more connection sends
+ * before it closes it.
+ */
 async function answerTo(connection: CommandSender, command: readonly string[]): Promise<Reply> {
   try {
     const [reply] = await repliesTo(connection, [command]);
@@ -199,8 +210,10 @@ async function answerTo(connection: CommandSender, command: readonly string[]): 
   }
 }
 
-/** What the replies say; those on the further connections are `undefined` if they did not come in time, and `ended` if the one to
- * `SUBSCRIBE` was the end of its connection. */
+/**
+ * What the replies say; those on the further connections are `undefined` if they did not come in
+ * time, and `ended` if the one to `SUBSCRIBE` was the end of its connection.
+ */
 function diagnosisOf(
   replies: Replies,
   infos: readonly (Reply | undefined)[],

@@ -21,7 +21,8 @@ const READERS_MAX = 100_000;
 const ANOTHER_TYPE = "value of another type";
 
 /**
- * Asks for a key's value, TTL, type and queue, in one piece; and if readers hold the key, for their values.
+ * Asks for a key's value, TTL, type and queue, in one piece; and if readers hold the key, for their
+ * values.
  *
  * @param connection The connection to the server.
  * @param name The node, for messages.

@@ -1,5 +1,6 @@
 /**
- * What operators ask of a node, apart from {@linkcode RedisNode}, so that programs which only lock do not carry it.
+ * What operators ask of a node, apart from {@linkcode RedisNode}, so that programs which only lock
+ * do not carry it.
  *
  * @module
  */

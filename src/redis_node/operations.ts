@@ -1,5 +1,6 @@
 /**
- * What a node asks of its server: which operation a request is, its script, its command, and what its reply means.
+ * What a node asks of its server: which operation a request is, its script, its command, and what
+ * its reply means.
  *
  * @module
  */
@@ -21,7 +22,10 @@ import type { Script } from "./scripts/script.ts";
 /** How a script is called: by its digest, or with its source if the server may not know it. */
 export type Call = "EVALSHA" | "EVAL";
 
-/** One operation. A reply means something only together with its operation: most are answered by an integer. */
+/**
+ * One operation. A reply means something only together with its operation: most are answered by an
+ * integer.
+ */
 export interface Operation<Content = QuorumRequest> {
   /** What it does: sets the keys, extends them, raises their counters, or deletes them. */
   readonly kind: "acquire" | "extend" | "raise" | "release";
@@ -31,7 +35,9 @@ export interface Operation<Content = QuorumRequest> {
   readonly queues?: boolean;
   /** The name of its command, and the arguments. */
   args(content: Content, call: Call): string[];
-  /** What a reply that is no error means; `undefined` if the operation is never answered like this. */
+  /**
+   * What a reply that is no error means; `undefined` if the operation is never answered like this.
+   */
   read(reply: RawReply, content: Content): Outcome | undefined;
 }
 
@@ -102,7 +108,10 @@ function ticketArgs({ ticketId, score, agreed }: QueueTicket): string[] {
   return [ticketId, String(score), agreed ? "1" : ""];
 }
 
-/** How a request for a lock is put to a node; `queues` if that is to put the request's ticket in the queues. */
+/**
+ * How a request for a lock is put to a node; `queues` if that is to put the request's ticket in the
+ * queues.
+ */
 export function acquireOperation(
   { keys, counterFloor, pool, mode }: QuorumRequest,
   queues: boolean,
@@ -114,7 +123,10 @@ export function acquireOperation(
   return counterFloor === undefined ? SET_KEY : COUNT_KEY;
 }
 
-/** Gives the keys the value if they hold the one that it replaces; counts if the request asks for it. */
+/**
+ * Gives the keys the value if they hold the one that it replaces; counts if the request asks for
+ * it.
+ */
 export const ADOPT_KEYS: Operation = {
   kind: "acquire",
   script: ADOPT,
@@ -189,7 +201,9 @@ function releasing(script: Script): Operation<Release> {
   };
 }
 
-/** Gives the keys that hold the value back the one that it replaced, with the TTL that they have. */
+/**
+ * Gives the keys that hold the value back the one that it replaced, with the TTL that they have.
+ */
 const GIVE_BACK_KEYS: Operation<Release> = {
   kind: "release",
   script: ADOPT,
@@ -299,8 +313,8 @@ function isDenial(reply: RawReply, { pool }: QuorumRequest): boolean {
 }
 
 /**
- * Whether a reply is a place in queues: integers, but for a value and a ticket. A client that turns texts into numbers
- * may do so with these two.
+ * Whether a reply is a place in queues: integers, but for a value and a ticket. A client that turns
+ * texts into numbers may do so with these two.
  */
 function isPosition(reply: RawReply, { pool }: QuorumRequest): boolean {
   return Array.isArray(reply) &&

@@ -1,6 +1,7 @@
 /**
- * Releases that did not reach their node, and tickets that are still in its queues: sent when it can be reached. Each is
- * kept until its keys are gone, so there are at most as many as keys that the client can have set.
+ * Releases that did not reach their node, and tickets that are still in its queues: sent when it
+ * can be reached. Each is kept until its keys are gone, so there are at most as many as keys that
+ * the client can have set.
  *
  * @module
  */
@@ -10,12 +11,18 @@ import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { CommandSender, Release } from "./command_sender.ts";
 import { type Operation, releaseOperation } from "./operations.ts";
 
-/** How long a release waits that the server refused for the moment, in milliseconds; doubled each time. */
+/**
+ * How long a release waits that the server refused for the moment, in milliseconds; doubled each
+ * time.
+ */
 const RETRY_DELAY_MS = 100;
 /** Longest such delay, in milliseconds. */
 const RETRY_DELAY_MS_MAX = 1_600;
 
-/** What a release that is repeated needs of a request. Of a ticket that leaves the queues, it is the value. */
+/**
+ * What a release that is repeated needs of a request. Of a ticket that leaves the queues, it is the
+ * value.
+ */
 type Repeatable = Pick<
   QuorumRequest,
   "keys" | "value" | "ttlMs" | "replaces" | "mode" | "keptMs"
@@ -65,7 +72,10 @@ export class PendingReleases {
     if (this.#connection.open) this.#askLater(); // else it is sent on the next connection
   }
 
-  /** Sends every release whose keys may still exist: the server has taken one, or there is another connection. */
+  /**
+   * Sends every release whose keys may still exist: the server has taken one, or there is another
+   * connection.
+   */
   sendAll(): void {
     this.#delayMs = RETRY_DELAY_MS;
     if (this.#timer) this.#wheel.cancel(this.#timer);
@@ -85,7 +95,8 @@ export class PendingReleases {
       ...UNREAD,
       ...{ keys, value, ttlMs, replaces, mode, keptMs, untilMs },
       get operation() {
-        return operation ?? releaseOperation(this); // keys that are kept are deleted when their time is over
+        // keys that are kept are deleted when their time is over
+        return operation ?? releaseOperation(this);
       },
       maySet() {
         // mutation: pending-release-forgotten

@@ -1,8 +1,9 @@
 /**
  * A node on one Redis server, over the RESP2 client.
  *
- * A script goes out whole (`EVAL`) the first time on a connection and by its digest (`EVALSHA`) from then on. So a
- * server that does not know it needs no second round trip, in which the client's next command could overtake it.
+ * A script goes out whole (`EVAL`) the first time on a connection and by its digest (`EVALSHA`)
+ * from then on. So a server that does not know it needs no second round trip, in which the client's
+ * next command could overtake it.
  *
  * @module
  */
@@ -36,12 +37,18 @@ import { type GuardedCommand, RedisGuard } from "./restart_guard.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
 import { explained, isDemoted, type Script } from "./scripts/script.ts";
 
-/** In the error if the queue's key, or the counter's, holds another type; older servers put other words before it. */
+/**
+ * In the error if the queue's key, or the counter's, holds another type; older servers put other
+ * words before it.
+ */
 const WRONG_TYPE = "WRONGTYPE";
 /** Error prefix of a script that the server does not know. */
 const UNKNOWN_SCRIPT = "NOSCRIPT";
 
-/** A command's tag: whether the script went out whole, whether it was sent before, and the node's index. */
+/**
+ * A command's tag: whether the script went out whole, whether it was sent before, and the node's
+ * index.
+ */
 const WHOLE = 1, REPEATED = 2, TAG_BITS = 2;
 
 /** One Redis server as a node. */
@@ -197,7 +204,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       return request.answer(nodeIndex, FAILED, new ProtocolError(text), atMs);
     }
     const detail = detailOf(outcome, reply, operation, request);
-    if (guarded && outcome === GRANTED) { // it counts only if the node cannot have lost locks of others
+    // it counts only if the node cannot have lost locks of others
+    if (guarded && outcome === GRANTED) {
       guarded.granted = { atMs, count: detail as number | undefined };
     } else {
       request.answer(nodeIndex, outcome, detail, atMs);
@@ -235,7 +243,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const guarded = guard && { request, nodeIndex, granted: undefined };
     guard?.ahead();
     if (whole) this.#scripts.set(script, false);
-    // The command says what was asked. Several nodes may send it, so it does not say what concerns one of them.
+    // The command says what was asked. Several nodes may send it, so it does not say what concerns
+    // one of them.
     const asked: Asked = guarded ? { operation, request, guarded } : command;
     connection.submit(command, this, asked, nodeIndex << TAG_BITS | flags | (whole ? WHOLE : 0));
     if (guarded) guard.behind(guarded);
@@ -250,7 +259,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     ) return;
     if (request instanceof RequestGroup) {
       const { single, requests } = request;
-      // They may be allowed one by one: without MGET, or in a cluster, whose slots they then name one by one.
+      // They may be allowed one by one: without MGET, or in a cluster, whose slots they then name
+      // one by one.
       if (reply.permanent) this.#grouping.enabled = false;
       for (const one of requests) {
         if (reply.permanent) this.#send(single, one, nodeIndex);
@@ -260,7 +270,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     }
     const wrongType = isWrongType(reply);
     if (queues && request.wanted && (wrongType || reply.commandRefused)) {
-      // The node cannot queue: asks it all the same. If the server does not allow it, callers poll from now on.
+      // The node cannot queue: asks it all the same. If the server does not allow it, callers poll
+      // from now on.
       if (!wrongType) this.#subscription?.onRefused(reply);
       return this.#send(acquireOperation(request, false), request, nodeIndex, REPEATED);
     }
@@ -270,14 +281,17 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     if (demoted) this.#connection.leave?.(reply);
   }
 
-  /** Sends a command again whose script the server does not know; not one that could outlive what undoes it. */
+  /**
+   * Sends a command again whose script the server does not know; not one that could outlive what
+   * undoes it.
+   */
   #repeat(operation: Operation, request: QuorumRequest, tag: number): boolean {
     const { kind, script } = operation;
     // mutation: script-sent-for-undone-attempt
     if (kind !== "release" && !request.wanted) return false;
     if (!script) return false;
-    // It goes out whole now, unless that was done behind the command that failed: many calls in flight cause one whole
-    // script, not one each.
+    // It goes out whole now, unless that was done behind the command that failed: many calls in
+    // flight cause one whole script, not one each.
     if (tag & REPEATED || this.#scripts.get(script)) this.#scripts.delete(script);
     this.#send(operation, request, tag >> TAG_BITS, REPEATED);
     return true;

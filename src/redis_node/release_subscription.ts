@@ -1,8 +1,9 @@
 /**
  * How a Redis node notifies its client of releases: by messages on a channel of the client's own.
  *
- * The subscription is kept: it is made again whenever it is lost, after delays that grow. Each time, and whenever the
- * connection for commands was made again, a message to itself shows whether messages arrive.
+ * The subscription is kept: it is made again whenever it is lost, after delays that grow. Each
+ * time, and whenever the connection for commands was made again, a message to itself shows whether
+ * messages arrive.
  *
  * @module
  */
@@ -15,7 +16,10 @@ import type { ChannelListener, CommandSender, ServerAccess } from "./command_sen
 import { repliesTo } from "./replies_to.ts";
 import { readMessage, WAKE_CHANNEL } from "./scripts/queue.ts";
 
-/** First delay before subscribing again, in milliseconds; doubled for each further loss, with jitter down to one half. */
+/**
+ * First delay before subscribing again, in milliseconds; doubled for each further loss, with jitter
+ * down to one half.
+ */
 const RETRY_MS = 50;
 /** Longest such delay, in milliseconds. */
 const RETRY_MS_MAX = 2_000;
@@ -27,15 +31,24 @@ const SUBSCRIBE_MS_MAX = 10_000;
 const CLOSE_MS_MAX = 250;
 /** Longest wait for a message to itself, in milliseconds. */
 const HEARD_MS_MAX = 2_000;
-/** How often a client is probed, in milliseconds: most do not notice that a connection on which they only receive is silent. */
+/**
+ * How often a client is probed, in milliseconds: most do not notice that a connection on which they
+ * only receive is silent.
+ */
 const PROBE_MS = 10_000;
-/** After this many probes in a row without a receiver the subscription is taken for dead, or messages for lost. */
+/**
+ * After this many probes in a row without a receiver the subscription is taken for dead, or
+ * messages for lost.
+ */
 const UNHEARD_MAX = 3;
 /** How long to wait before the next probe, in milliseconds. */
 const UNHEARD_DELAY_MS = 100;
 /** How long to wait before the next probe after an error, in milliseconds. */
 const BUSY_DELAY_MS = 500;
-/** After this many subscriptions in a row without an answer, while commands are answered, the server refuses them. */
+/**
+ * After this many subscriptions in a row without an answer, while commands are answered, the server
+ * refuses them.
+ */
 const UNANSWERED_MAX = 5;
 
 const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true });
@@ -107,7 +120,10 @@ export class ReleaseSubscription {
     return settledWithin(this.#server.wheel, closed, CLOSE_MS_MAX);
   }
 
-  /** The connection for commands has been made; what ended the one before may have ended the subscription's, too. */
+  /**
+   * The connection for commands has been made; what ended the one before may have ended the
+   * subscription's, too.
+   */
   onCommandsPossible(): void {
     // mutation: subscription-outlives-its-server
     if (this.#sinceMs !== undefined) this.#probe(); // this may be another server
@@ -154,7 +170,10 @@ export class ReleaseSubscription {
     else this.#lose();
   }
 
-  /** Text that is no ticket is a probe, or sent by somebody else; the listener ignores tickets that it does not know. */
+  /**
+   * Text that is no ticket is a probe, or sent by somebody else; the listener ignores tickets that
+   * it does not know.
+   */
   #onMessage(bytes: string | Uint8Array): void {
     this.#heard = true;
     const text = ArrayBuffer.isView(bytes) ? decoder.decode(bytes) : bytes;
@@ -188,7 +207,10 @@ export class ReleaseSubscription {
     this.#timer = this.#server.wheel.deadline(delayMs, next as () => void);
   }
 
-  /** The subscription may have died unnoticed. If a new one has no receiver either, the server drops messages. */
+  /**
+   * The subscription may have died unnoticed. If a new one has no receiver either, the server drops
+   * messages.
+   */
   #onNeverHeard(): void {
     // mutation: dead-subscription-taken-for-a-refusal
     if (this.#renewed) {
@@ -200,7 +222,10 @@ export class ReleaseSubscription {
     this.#begin();
   }
 
-  /** Asks for the time and sends a message to itself, which shows that `PUBLISH` is allowed and that messages arrive. */
+  /**
+   * Asks for the time and sends a message to itself, which shows that `PUBLISH` is allowed and that
+   * messages arrive.
+   */
   async #probe(again = false): Promise<void> {
     if (this.#probing) return;
     const attempt = this.#attempt;

@@ -1,8 +1,9 @@
 /**
- * Releases, or extensions, of one tick: one command for many keys costs a server far less than one each.
+ * Releases, or extensions, of one tick: one command for many keys costs a server far less than one
+ * each.
  *
- * A group goes out at the end of its tick, or before a command that names one of its keys. So what undoes a command stays
- * behind it on the connection.
+ * A group goes out at the end of its tick, or before a command that names one of its keys. So what
+ * undoes a command stays behind it on the connection.
  *
  * @module
  */
@@ -11,10 +12,16 @@ import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { CommandSender } from "./command_sender.ts";
 import { GROUP_OPERATIONS, type Operation } from "./operations.ts";
 
-/** Most requests of one group: it holds a server for a third of a millisecond at most, and its keys fit the stack of Lua. */
+/**
+ * Most requests of one group: it holds a server for a third of a millisecond at most, and its keys
+ * fit the stack of Lua.
+ */
 export const GROUP_LENGTH_MAX = 256;
 
-/** Requests that one command puts to a node. What fails, fails for each of them; the node passes replies on one by one. */
+/**
+ * Requests that one command puts to a node. What fails, fails for each of them; the node passes
+ * replies on one by one.
+ */
 export class RequestGroup implements QuorumRequest {
   /** The operation of one of them alone. */
   readonly single: Operation;
@@ -37,7 +44,10 @@ export class RequestGroup implements QuorumRequest {
   }
 }
 
-/** A group that takes further requests. The nodes of a client are asked the same in the same order, so they share it. */
+/**
+ * A group that takes further requests. The nodes of a client are asked the same in the same order,
+ * so they share it.
+ */
 class OpenGroup {
   readonly single: Operation;
   readonly requests: QuorumRequest[];
@@ -71,7 +81,9 @@ class OpenGroup {
     return keys.some((key) => known.has(key));
   }
 
-  /** The first requests, for a node that was not asked for the others; from now on it takes no more. */
+  /**
+   * The first requests, for a node that was not asked for the others; from now on it takes no more.
+   */
   take(count: number): RequestGroup {
     const { single, requests } = this;
     this.#sent ??= new RequestGroup(single, requests);
@@ -94,7 +106,10 @@ export class Grouping {
   #first: QuorumRequest | undefined = undefined;
   #operation: Operation | undefined = undefined;
   #nodeIndex = 0;
-  /** The group that begins with it, once there is a second one, and how many of its requests this node was asked. */
+  /**
+   * The group that begins with it, once there is a second one, and how many of its requests this
+   * node was asked.
+   */
   #group: OpenGroup | undefined = undefined;
   #count = 0;
 
@@ -107,7 +122,10 @@ export class Grouping {
     this.#send = send;
   }
 
-  /** Puts a request for one key to the node, with others of its kind in this tick if there is a script for many. */
+  /**
+   * Puts a request for one key to the node, with others of its kind in this tick if there is a
+   * script for many.
+   */
   ask(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
     const connection = this.#connection;
     if (!connection.open || !this.enabled || !GROUP_OPERATIONS.has(operation)) {

@@ -1,9 +1,9 @@
 /**
- * The restart guard on one Redis server: what is asked next to commands that set keys, and the grants that wait for the
- * answers.
+ * The restart guard on one Redis server: what is asked next to commands that set keys, and the
+ * grants that wait for the answers.
  *
- * Replies come in the order of the commands, so a grant waits only for what was sent behind it in the same piece. If the
- * guard is off nothing is sent.
+ * Replies come in the order of the commands, so a grant waits only for what was sent behind it in
+ * the same piece. If the guard is off nothing is sent.
  *
  * @module
  */
@@ -35,7 +35,10 @@ const INFO = 0, AGE = 1;
 export interface GuardedCommand {
   readonly request: QuorumRequest;
   readonly nodeIndex: number;
-  /** When the node granted, and what it counted; that is the answer if the node turns out not to be in quarantine. */
+  /**
+   * When the node granted, and what it counted; that is the answer if the node turns out not to be
+   * in quarantine.
+   */
   granted: { readonly atMs: number; readonly count: number | undefined } | undefined;
 }
 
@@ -49,7 +52,10 @@ export class RedisGuard implements ReplyReceiver<GuardedCommand | undefined> {
   #used = false;
   /** Whether the uptime was asked for on this connection. */
   #asked = false;
-  /** When the server was restarted, by the monotonic clock; `undefined` until it has replied on this connection. */
+  /**
+   * When the server was restarted, by the monotonic clock; `undefined` until it has replied on this
+   * connection.
+   */
   #restartedMs: number | undefined = undefined;
   /** The run id of the server, when it last replied. */
   #runId: string | undefined = undefined;
@@ -69,14 +75,20 @@ export class RedisGuard implements ReplyReceiver<GuardedCommand | undefined> {
     this.#onQuarantined = onQuarantined;
   }
 
-  /** The connection was made: if the guard is in use the server is asked at once, so that its marker is set early. */
+  /**
+   * The connection was made: if the guard is in use the server is asked at once, so that its marker
+   * is set early.
+   */
   onConnected(): void {
     if (!this.#used || this.#asked) return;
     this.#askUptime();
     this.#askAge(undefined);
   }
 
-  /** The connection was lost: the next one may be to a server that was restarted, or to which more is allowed. */
+  /**
+   * The connection was lost: the next one may be to a server that was restarted, or to which more
+   * is allowed.
+   */
   onDisconnected(): void {
     this.#asked = false;
     this.#restartedMs = undefined;
@@ -90,7 +102,8 @@ export class RedisGuard implements ReplyReceiver<GuardedCommand | undefined> {
 
   /** Must be called right behind it. */
   behind(command: GuardedCommand): void {
-    // Without a connection that breaks, only an uptime from after the command shows that it was not lost.
+    // Without a connection that breaks, only an uptime from after the command shows that it was not
+    // lost.
     if (this.#connection.unconnected) this.#askUptime();
     this.#askAge(command);
   }
@@ -117,7 +130,10 @@ export class RedisGuard implements ReplyReceiver<GuardedCommand | undefined> {
     this.#connection.submit(AGE_COMMAND, this, command, AGE);
   }
 
-  /** A server that does not show now that it is the one of before, or for how long it has run, counts as just restarted. */
+  /**
+   * A server that does not show now that it is the one of before, or for how long it has run,
+   * counts as just restarted.
+   */
   #onUptime(reply: RawReply): void {
     const { receivedAtMs } = this.#connection;
     const text = textReply(reply);

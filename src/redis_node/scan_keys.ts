@@ -8,14 +8,17 @@ import { textReply } from "../redis/reply.ts";
 import type { CommandSender } from "./command_sender.ts";
 import { repliesTo } from "./replies_to.ts";
 
-/** How many keys a server looks at in one step: it serves nobody else meanwhile, for about a millisecond. */
+/**
+ * How many keys a server looks at in one step: it serves nobody else meanwhile, for about a
+ * millisecond.
+ */
 const STEP_KEYS = "1000";
 /** What a pattern would not take literally. */
 const SPECIAL = /[*?[\]\\^-]/gu;
 
 /**
- * Lists the keys that begin with a prefix and hold a string, a step at a time. A key that is there from the first step to
- * the last is listed, perhaps more than once.
+ * Lists the keys that begin with a prefix and hold a string, a step at a time. A key that is there
+ * from the first step to the last is listed, perhaps more than once.
  *
  * @param connection The connection to the server.
  * @param name The node, for messages.

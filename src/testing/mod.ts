@@ -1,6 +1,6 @@
 /**
- * Nodes for tests: Redis servers in memory, inside the process or on the loopback interface, to test code that locks
- * without a real Redis server.
+ * Nodes for tests: Redis servers in memory, inside the process or on the loopback interface, to
+ * test code that locks without a real Redis server.
  *
  * @example Test code that locks
  * ```ts

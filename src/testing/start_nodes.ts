@@ -12,7 +12,10 @@ import { checkOptions, rangeError } from "../validate.ts";
 /** Most nodes that one call can start. */
 const NODES_MAX = 31;
 
-/** The nodes that {@linkcode startNodes} started, as an array. Close them, or declare them with `await using`. */
+/**
+ * The nodes that {@linkcode startNodes} started, as an array. Close them, or declare them with
+ * `await using`.
+ */
 export interface TestNodes extends ReadonlyArray<TestNode>, AsyncDisposable {
   /** The addresses of all nodes: `redis://127.0.0.1:port`, with the password if there is one. */
   readonly addresses: string[];
@@ -24,15 +27,19 @@ export interface TestNodes extends ReadonlyArray<TestNode>, AsyncDisposable {
    * @throws {RangeError} If there is no node with this index.
    */
   node(index: number): TestNode;
-  /** Stops every node: closes its port and its connections. A stopped node cannot be restarted. Idempotent. */
+  /**
+   * Stops every node: closes its port and its connections. A stopped node cannot be restarted.
+   * Idempotent.
+   */
   close(): Promise<void>;
   /** Does what {@linkcode close} does, at the end of `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Starts independent servers in memory, each on its own port of 127.0.0.1, to test code that locks: without Redis, and
- * under every fault of a node. In Deno, this needs the permission `--allow-net=127.0.0.1`.
+ * Starts independent servers in memory, each on its own port of 127.0.0.1, to test code that locks:
+ * without Redis, and under every fault of a node. In Deno, this needs the permission
+ * `--allow-net=127.0.0.1`.
  *
  * @example A lock excludes a second one
  * ```ts

@@ -13,8 +13,9 @@ import { SHARING_CASES } from "./lock_node/sharing_cases.ts";
 import { checkOptions, checkType } from "../validate.ts";
 
 /**
- * A part of the suite that a node may do without: `fencing` needs `raiseCounters`, `adopting` needs `adopt`, `sharing` needs
- * requests with `mode`, `race` needs a second node on the same store, and `hang` needs a store that can be made to hang.
+ * A part of the suite that a node may do without: `fencing` needs `raiseCounters`, `adopting` needs
+ * `adopt`, `sharing` needs requests with `mode`, `race` needs a second node on the same store, and
+ * `hang` needs a store that can be made to hang.
  */
 export type LockNodePart = "fencing" | "adopting" | "sharing" | "race" | "hang";
 
@@ -52,10 +53,11 @@ export interface LockNodeCase {
 }
 
 /**
- * Tests a `LockNode` of your own. The node must set and delete only the keys that it may, execute requests in their
- * order, answer each of them, and leave nothing behind of a lock that is undone, even if the store hangs meanwhile. Two
- * nodes on one store must exclude each other. Further cases test counters, adoptions and shared mode. One after another,
- * the cases take about 15 seconds. They use keys that begin with `test:`.
+ * Tests a `LockNode` of your own. The node must set and delete only the keys that it may, execute
+ * requests in their order, answer each of them, and leave nothing behind of a lock that is undone,
+ * even if the store hangs meanwhile. Two nodes on one store must exclude each other. Further cases
+ * test counters, adoptions and shared mode. One after another, the cases take about 15 seconds.
+ * They use keys that begin with `test:`.
  *
  * @example A node on a store of your own
  * ```ts
@@ -79,7 +81,8 @@ export interface LockNodeCase {
  * for (const { run } of cases) await run();
  * ```
  *
- * @param factory Makes a node for one case, with functions that make its store hang and resume, and one that makes a
+ * @param factory Makes a node for one case, with functions that make its store hang and resume, and
+ * one that makes a
  *   second node on that store.
  * @param options How to register the cases, and which parts to leave out.
  * @returns The cases, in their order.

@@ -13,45 +13,47 @@ export interface TestNode {
   readonly port: number;
 
   /**
-   * Crashes the node: resets its connections, refuses new ones, and drops commands that it has not executed.
-   * Idempotent.
+   * Crashes the node: resets its connections, refuses new ones, and drops commands that it has not
+   * executed. Idempotent.
    *
    * @returns A promise that resolves when the node cannot be reached any more.
    */
   crash(): Promise<void>;
 
   /**
-   * Restarts the node on the same port, after a crash if it is still running. Ends {@linkcode hang} and
-   * {@linkcode partition}; the settings of {@linkcode slow}, {@linkcode skewClock}
-   * and {@linkcode fill} stay.
+   * Restarts the node on the same port, after a crash if it is still running. Ends {@linkcode hang}
+   * and {@linkcode partition}; the settings of {@linkcode slow}, {@linkcode skewClock} and
+   * {@linkcode fill} stay.
    *
-   * @param options Whether the node keeps its keys; by default it loses them, as a server without persistence does.
+   * @param options Whether the node keeps its keys; by default it loses them, as a server without
+   * persistence does.
    * @returns A promise that resolves when the node accepts connections.
    * @throws {Error} If another program has taken the port meanwhile, or the nodes were closed.
    */
   restart(options?: MemoryRestartOptions): Promise<void>;
 
   /**
-   * Stops the node like a process that received SIGSTOP: it accepts connections and answers nothing. After {@linkcode
-   * resume}, it executes the commands that it received meanwhile, in their order, even those of clients that have
-   * disconnected. Idempotent.
+   * Stops the node like a process that received SIGSTOP: it accepts connections and answers
+   * nothing. After {@linkcode resume}, it executes the commands that it received meanwhile, in
+   * their order, even those of clients that have disconnected. Idempotent.
    *
    * @throws {Error} If the node has crashed.
    */
   hang(): void;
 
   /**
-   * Cuts the node off from every client: connections stay open, but no data passes in either direction. After
-   * {@linkcode resume} the delayed data arrives, except on connections that the client has closed. The operating system
-   * still accepts new connections, but no data passes on them either. Idempotent.
+   * Cuts the node off from every client: connections stay open, but no data passes in either
+   * direction. After {@linkcode resume} the delayed data arrives, except on connections that the
+   * client has closed. The operating system still accepts new connections, but no data passes on
+   * them either. Idempotent.
    *
    * @throws {Error} If the node has crashed.
    */
   partition(): void;
 
   /**
-   * Ends {@linkcode hang} and {@linkcode partition}. The node executes all delayed commands before this returns, or
-   * after their delay if it is slow. Idempotent.
+   * Ends {@linkcode hang} and {@linkcode partition}. The node executes all delayed commands before
+   * this returns, or after their delay if it is slow. Idempotent.
    *
    * @throws {Error} If the node has crashed.
    */
@@ -68,16 +70,17 @@ export interface TestNode {
   /**
    * Sets the node's wall clock ahead or behind. Keys expire by this clock, and `TIME` reports it.
    *
-   * @param aheadMs The difference to the right time, in milliseconds; negative if the clock is behind, 0 to correct it.
+   * @param aheadMs The difference to the right time, in milliseconds; negative if the clock is
+   * behind, 0 to correct it.
    *   Each call replaces the last one.
    * @throws {RangeError} If `aheadMs` is not a safe integer.
    */
   skewClock(aheadMs: number): void;
 
   /**
-   * Fills the node's memory: the node then refuses what may need more, with an error that begins with `OOM`, as a Redis
-   * does that has reached `maxmemory` with the policy `noeviction`. It still answers reads, releases and extensions. Stays
-   * over a restart.
+   * Fills the node's memory: the node then refuses what may need more, with an error that begins
+   * with `OOM`, as a Redis does that has reached `maxmemory` with the policy `noeviction`. It still
+   * answers reads, releases and extensions. Stays over a restart.
    *
    * @param isFull Whether the memory is full, by default; `false` makes room again.
    */

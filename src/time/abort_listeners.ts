@@ -1,6 +1,6 @@
 /**
- * One listener on a signal for many callbacks. Runtimes warn of a leak if a signal has more than ten listeners, and
- * search all of them to remove one.
+ * One listener on a signal for many callbacks. Runtimes warn of a leak if a signal has more than
+ * ten listeners, and search all of them to remove one.
  *
  * @module
  */
@@ -14,8 +14,8 @@ interface Callbacks {
 const callbacks = /* @__PURE__ */ new WeakMap<AbortSignal, Callbacks>();
 
 /**
- * Calls `callback` once when `signal` aborts, until {@linkcode offAbort}. A callback that is added twice is called
- * once; it must not throw.
+ * Calls `callback` once when `signal` aborts, until {@linkcode offAbort}. A callback that is added
+ * twice is called once; it must not throw.
  *
  * @param signal A signal that has not aborted yet.
  * @param callback The function to call.

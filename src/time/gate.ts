@@ -6,7 +6,9 @@
 import { Pause } from "./pause.ts";
 import type { TimerWheel } from "./timer_wheel.ts";
 
-/** Lets a number of callers in, and the next one when one of them leaves: first come, first served. */
+/**
+ * Lets a number of callers in, and the next one when one of them leaves: first come, first served.
+ */
 export class Gate {
   /** How many wait. */
   waiting = 0;

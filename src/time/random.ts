@@ -6,7 +6,10 @@
 
 /** Random bytes of a lock's value: as many as the Redis page on distributed locks recommends. */
 const VALUE_BYTES = 20;
-/** Values made from one call of the generator, because one call per lock would cost more than the lock's own logic. */
+/**
+ * Values made from one call of the generator, because one call per lock would cost more than the
+ * lock's own logic.
+ */
 const VALUES_POOLED = 512;
 
 /** The source of randomness for the library; simulations replace it by a seeded one. */
@@ -44,7 +47,8 @@ function value(suffix = ""): string {
     codes[2 * index] = DIGITS[byte >> 4];
     codes[2 * index + 1] = DIGITS[byte & 15];
   }
-  return String.fromCharCode(...codes); // one flat string: forty joined pieces would weigh ten times as much
+  // one flat string: forty joined pieces would weigh ten times as much
+  return String.fromCharCode(...codes);
 }
 
 /** The runtime's cryptographic generator for values, and a fast one for jitter. */

@@ -1,12 +1,13 @@
 /**
  * One timer for everything that waits: deadlines of rounds, ends of validity, reconnects.
  *
- * A timer of the runtime costs more than the rest of a lock's work. So entries are linked into the slots of a wheel in
- * constant time, and a single timer wakes up for the earliest of them.
+ * A timer of the runtime costs more than the rest of a lock's work. So entries are linked into the
+ * slots of a wheel in constant time, and a single timer wakes up for the earliest of them.
  *
- * An entry is always in one list: a slot of the wheel, the list of entries that this wake-up calls, or one of the lists
- * of deadlines that are due and wait until the runtime has read its sockets. `onDue` may therefore call anything, also
- * {@linkcode TimerWheel.close}: an entry that was not called yet can still be found, moved and cancelled.
+ * An entry is always in one list: a slot of the wheel, the list of entries that this wake-up calls,
+ * or one of the lists of deadlines that are due and wait until the runtime has read its sockets.
+ * `onDue` may therefore call anything, also {@linkcode TimerWheel.close}: an entry that was not
+ * called yet can still be found, moved and cancelled.
  *
  * @module
  */
@@ -20,27 +21,34 @@ const SLOTS = 256;
 /** Milliseconds of one slot. */
 const SLOT_MS = 8;
 /**
- * Longest sleep of the one timer, in milliseconds, while there is any entry. Each wake-up looks at the clocks, so this
- * bounds how late a wheel notices that the machine was suspended or that the wall clock was stepped.
+ * Longest sleep of the one timer, in milliseconds, while there is any entry. Each wake-up looks at
+ * the clocks, so this bounds how late a wheel notices that the machine was suspended or that the
+ * wall clock was stepped.
  */
 const HEARTBEAT_MS = 250;
 /** How late a wake-up must be to show that the process was stopped, in milliseconds. */
 const STOPPED_MS = 1_000;
-/** How late a wake-up must be to be remembered, in milliseconds: timers are that late if a machine is busy. */
+/**
+ * How late a wake-up must be to be remembered, in milliseconds: timers are that late if a machine
+ * is busy.
+ */
 const LATE_MS_MIN = 20;
 /** Most late wake-ups that are remembered; the oldest is forgotten for one more. */
 const DELAYS_MAX = 16;
 /**
- * Turns of the event loop between the time of a deadline and its call. A runtime may run timers before it reads its
- * sockets, and after the loop was busy every reply may be in a socket already. A reply passes through as many tasks on
- * its way to a caller (the runtime suite checks it).
+ * Turns of the event loop between the time of a deadline and its call. A runtime may run timers
+ * before it reads its sockets, and after the loop was busy every reply may be in a socket already.
+ * A reply passes through as many tasks on its way to a caller (the runtime suite checks it).
  */
 const DEADLINE_TURNS = 3;
 /** The list of an entry that is in no wheel. */
 const NOWHERE = -1;
 /** The list of entries that this wake-up has to call. */
 const DUE = SLOTS;
-/** The list of deadlines that are due. Each wake-up moves them one list on, until they are in {@linkcode DUE}. */
+/**
+ * The list of deadlines that are due. Each wake-up moves them one list on, until they are in
+ * {@linkcode DUE}.
+ */
 const LATE = DUE + DEADLINE_TURNS;
 
 /** Why the time of a process passed without it, in milliseconds. */
@@ -64,14 +72,18 @@ export abstract class TimerEntry {
     return this.slot !== NOWHERE;
   }
 
-  /** Whether its call ends a wait for bytes. Then the runtime gets turns to read its sockets before the call. */
+  /**
+   * Whether its call ends a wait for bytes. Then the runtime gets turns to read its sockets before
+   * the call.
+   */
   get isDeadline(): boolean {
     return false;
   }
 
   /**
-   * Called once when it is due. Also called after a step of {@linkcode TimerWheel.continuous}: then it may be early, and
-   * schedules itself again. An exception reaches the runtime as one of any timer does.
+   * Called once when it is due. Also called after a step of {@linkcode TimerWheel.continuous}: then
+   * it may be early, and schedules itself again. An exception reaches the runtime as one of any
+   * timer does.
    */
   abstract onDue(): void;
 
@@ -109,7 +121,10 @@ class DeadlineEntry extends CallbackEntry {
   }
 }
 
-/** The wheel. It also carries the clock, the randomness and the async context of the client, which the same parts need. */
+/**
+ * The wheel. It also carries the clock, the randomness and the async context of the client, which
+ * the same parts need.
+ */
 export class TimerWheel {
   /** The async context in which it was made. */
   readonly context: OwnContext = new OwnContext();
@@ -136,7 +151,8 @@ export class TimerWheel {
   readonly #delays: (Delay & { readonly endMs: number })[] = [];
 
   /**
-   * @param clock The clock; by default the runtime's, whose timers fire in the async context in which the wheel was made.
+   * @param clock The clock; by default the runtime's, whose timers fire in the async context in
+   * which the wheel was made.
    * @param random The source of randomness.
    */
   constructor(clock?: Clock, random: Random = systemRandom) {
@@ -150,13 +166,20 @@ export class TimerWheel {
     return this.#size;
   }
 
-  /** Until when the process was stopped for a second or more, as far as late wake-ups show, by the monotonic clock. */
+  /**
+   * Until when the process was stopped for a second or more, as far as late wake-ups show, by the
+   * monotonic clock.
+   */
   stoppedUntilMs(nowMs: number): number {
-    const isLate = this.#armed && nowMs - this.#wakeMs >= STOPPED_MS; // sockets may be read before the timer
+    // sockets may be read before the timer
+    const isLate = this.#armed && nowMs - this.#wakeMs >= STOPPED_MS;
     return isLate ? nowMs : this.#stoppedMs;
   }
 
-  /** By how much the process was delayed since `sinceMs` of the continuous clock, as far as late wake-ups show. */
+  /**
+   * By how much the process was delayed since `sinceMs` of the continuous clock, as far as late
+   * wake-ups show.
+   */
   delayedSince(sinceMs: number): Delay {
     const now = this.#armed ? [this.#delayAt(this.continuous.look())] : [];
     const delays = [...this.#delays.filter(({ endMs }) => endMs > sinceMs), ...now];
@@ -165,8 +188,8 @@ export class TimerWheel {
   }
 
   /**
-   * By how much the process was delayed since the timer was set. If the timer is late, that began at the last look at the
-   * clocks before it was due.
+   * By how much the process was delayed since the timer was set. If the timer is late, that began
+   * at the last look at the clocks before it was due.
    */
   #delayAt(nowMs: number): Delay {
     const { gapFromMs, gapToMs, steppedMs } = this.continuous;
@@ -179,7 +202,8 @@ export class TimerWheel {
   schedule(entry: TimerEntry, dueMs: number): void {
     if (entry.scheduled) this.#unlink(entry);
     entry.dueMs = dueMs;
-    // An entry in the past goes where the next visit begins, never into a slot that was just passed.
+    // An entry in the past goes where the next visit begins, never into a slot that was just
+    // passed.
     this.#link(entry, Math.max(Math.floor(dueMs / SLOT_MS), this.#visitedTick) & (SLOTS - 1));
     if (this.#waking) return; // armed at its end, for the earliest of all
     if (!this.#armed || dueMs < this.#wakeMs) this.#arm(dueMs);
@@ -191,14 +215,16 @@ export class TimerWheel {
   }
 
   /**
-   * Calls `callback` once after `delayMs`, or `closed` if the client closes before; neither if the returned
-   * entry is cancelled.
+   * Calls `callback` once after `delayMs`, or `closed` if the client closes before; neither if the
+   * returned entry is cancelled.
    */
   after(delayMs: number, callback: () => void, closed?: () => void): TimerEntry {
     return this.#callAfter(delayMs, new CallbackEntry(this, callback, closed));
   }
 
-  /** The same for the end of a wait for bytes: the runtime gets turns to read its sockets before. */
+  /**
+   * The same for the end of a wait for bytes: the runtime gets turns to read its sockets before.
+   */
   deadline(delayMs: number, callback: () => void, closed?: () => void): TimerEntry {
     return this.#callAfter(delayMs, new DeadlineEntry(this, callback, closed));
   }
@@ -318,10 +344,11 @@ export class TimerWheel {
   }
 
   /**
-   * Moves what is due at `nowMs`, or everything after a step of the clocks, to the list of what has to be called:
-   * the latest first, so that the earliest ends up at its head. Deadlines go to the last list instead. The monotonic clock
-   * runs backwards when a test's fake timers begin or end, and what was linked meanwhile is in slots that come later.
-   * An entry that was linked before keeps the time at which it was due.
+   * Moves what is due at `nowMs`, or everything after a step of the clocks, to the list of what has
+   * to be called: the latest first, so that the earliest ends up at its head. Deadlines go to the
+   * last list instead. The monotonic clock runs backwards when a test's fake timers begin or end,
+   * and what was linked meanwhile is in slots that come later. An entry that was linked before
+   * keeps the time at which it was due.
    */
   #collectDue(nowMs: number, everything: boolean): void {
     const tick = Math.floor(nowMs / SLOT_MS);

@@ -4,7 +4,10 @@
  * @module
  */
 
-/** Milliseconds of drift in addition to the factor, because Redis expires keys with a precision of 1 ms. */
+/**
+ * Milliseconds of drift in addition to the factor, because Redis expires keys with a precision of 1
+ * ms.
+ */
 const DRIFT_ALLOWANCE_MS = 2;
 /** Share of the validity by which the holder is notified before its end. */
 const EXPIRY_MARGIN_FACTOR = 0.05;

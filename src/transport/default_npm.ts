@@ -1,8 +1,9 @@
 /**
- * Replaces `default.ts` in the npm package: the same choice without Deno, which runs a bundle with its Node API.
+ * Replaces `default.ts` in the npm package: the same choice without Deno, which runs a bundle with
+ * its Node API.
  *
- * If Deno, Node or a bundler knows the runtime beforehand, the `imports` of the package resolve to the one transport that
- * is needed, and this module is not loaded.
+ * If Deno, Node or a bundler knows the runtime beforehand, the `imports` of the package resolve to
+ * the one transport that is needed, and this module is not loaded.
  *
  * @module
  */
@@ -14,7 +15,9 @@ interface Globals {
   readonly process?: { readonly versions?: { readonly node?: string } };
 }
 
-/** The transport itself, not its promise: a worker must not wait for a promise of another request. */
+/**
+ * The transport itself, not its promise: a worker must not wait for a promise of another request.
+ */
 let chosen: Connect | undefined;
 
 /** Opens a stream with the sockets of this runtime. */

@@ -21,8 +21,8 @@ export const connect: Connect = async (target, { signal }) => {
 };
 
 /**
- * Deno throws the reason of a signal that aborts in the tick in which the stream opens, and leaves the stream open. So
- * it is given a signal that throws nothing, and the stream is closed here.
+ * Deno throws the reason of a signal that aborts in the tick in which the stream opens, and leaves
+ * the stream open. So it is given a signal that throws nothing, and the stream is closed here.
  */
 async function connectTcp(hostname: string, port: number, signal: AbortSignal) {
   const controller = new AbortController();
@@ -47,7 +47,8 @@ async function connectTcp(hostname: string, port: number, signal: AbortSignal) {
 async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<Transport> {
   const { hostname, port, tls } = target;
   if (tls.cert !== undefined) {
-    // `Deno.connectTls` has no signal and no server name, and `Deno.startTls` has no client certificate.
+    // `Deno.connectTls` has no signal and no server name, and `Deno.startTls` has no client
+    // certificate.
     const node = await import("./node.ts");
     return await node.connect(target, { signal });
   }
@@ -61,7 +62,9 @@ async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<Trans
   }
 }
 
-/** Waits for the handshake too, so that a refused certificate fails the connection, not a command. */
+/**
+ * Waits for the handshake too, so that a refused certificate fails the connection, not a command.
+ */
 async function handshaken(stream: Deno.TlsConn, signal: AbortSignal): Promise<Deno.TlsConn> {
   const close = () => stream.close();
   if (signal.aborted) close();
@@ -85,7 +88,9 @@ function closeQuietly(stream: Transport): void {
   }
 }
 
-/** Adds a signal to a call without one: rejects on abort, and closes the stream if it opens later. */
+/**
+ * Adds a signal to a call without one: rejects on abort, and closes the stream if it opens later.
+ */
 function abandonable<Stream extends Transport>(
   connecting: Promise<Stream>,
   signal: AbortSignal,

@@ -1,8 +1,9 @@
 /**
- * Streams over `node:net` and `node:tls`, for Node and Bun: with `node_listener.ts` the only modules that name `node:`.
+ * Streams over `node:net` and `node:tls`, for Node and Bun: with `node_listener.ts` the only
+ * modules that name `node:`.
  *
- * All plain sockets of the process read into one buffer (`onread`), which saves an allocation a chunk and memory per
- * connection, and pass it on without a promise.
+ * All plain sockets of the process read into one buffer (`onread`), which saves an allocation a
+ * chunk and memory per connection, and pass it on without a promise.
  *
  * @module
  */
@@ -16,15 +17,22 @@ type TlsTarget = Extract<ConnectTarget, { kind: "tls" }>;
 const READ_BUFFER_BYTES = 64 * 1024;
 
 /**
- * What all plain sockets read into. Node fills it and calls back in one go, and Bun fills it just before it calls back; the
- * callback decodes or copies the bytes before it returns, so no other read comes between.
+ * What all plain sockets read into. Node fills it and calls back in one go, and Bun fills it just
+ * before it calls back; the callback decodes or copies the bytes before it returns, so no other
+ * read comes between.
  */
 let readBuffer: Uint8Array | undefined;
 
-/** How long a connection is idle before the system asks whether the other end is there, in milliseconds. */
+/**
+ * How long a connection is idle before the system asks whether the other end is there, in
+ * milliseconds.
+ */
 const KEEP_ALIVE_DELAY_MS = 30_000;
 
-/** Opens a stream in Node or Bun: TCP without delay and with keep-alive, TLS, or a Unix domain socket. */
+/**
+ * Opens a stream in Node or Bun: TCP without delay and with keep-alive, TLS, or a Unix domain
+ * socket.
+ */
 export const connect: Connect = async (target, { signal }) => {
   const open = await opener(target);
   return await new Promise((resolve, reject) => {
@@ -48,11 +56,15 @@ interface Reader {
   onEnd(error?: unknown): void;
 }
 
-/** Passes on what a socket reads and writes, by callbacks, or by promises for those who await it. */
+/**
+ * Passes on what a socket reads and writes, by callbacks, or by promises for those who await it.
+ */
 class NodeTransport implements Transport {
   readonly opened: Promise<void>;
   readonly #socket: Socket;
-  /** Bytes that arrived while there was no reader; the socket is paused as long as there are any. */
+  /**
+   * Bytes that arrived while there was no reader; the socket is paused as long as there are any.
+   */
   #unread: Uint8Array | undefined = undefined;
   #reader: Reader | undefined = undefined;
   #ended = false;
@@ -134,22 +146,27 @@ class NodeTransport implements Transport {
   }
 }
 
-/** Takes the first bytes of a buffer, which is used again; returns whether the socket may continue to read. */
+/**
+ * Takes the first bytes of a buffer, which is used again; returns whether the socket may continue
+ * to read.
+ */
 type OnRead = (count: number, buffer: Uint8Array) => boolean;
 
 /** Opens a socket that passes each chunk to `callback`, and pauses if that returns `false`. */
 type Opener = (callback: OnRead) => Socket;
 
 /**
- * Returns a function that opens a socket to `target`. The modules are imported here, not above, because a process without
- * TLS need not load it, and a bundle for another runtime need not contain them.
+ * Returns a function that opens a socket to `target`. The modules are imported here, not above,
+ * because a process without TLS need not load it, and a bundle for another runtime need not contain
+ * them.
  */
 async function opener(target: ConnectTarget): Promise<Opener> {
   if (target.kind === "tls") return await tlsOpener(target);
   const [{ connect }, lookup] = await Promise.all([import("node:net"), sharedLookup()]);
   return (callback) => {
     const buffer = readBuffer ??= new Uint8Array(READ_BUFFER_BYTES);
-    // Deno before 2.8 has no `onread`, and no version of it promises to call back before another socket reads.
+    // Deno before 2.8 has no `onread`, and no version of it promises to call back before another
+    // socket reads.
     const onread = inDeno() ? undefined : { buffer, callback };
     const socket = target.kind === "unix"
       ? connect({ path: target.path, onread })
@@ -200,8 +217,9 @@ function sharedLookup(): Promise<LookupFunction> {
 }
 
 /**
- * Shares the look-ups of host names that are under way. The system's cannot be cancelled, and each takes a thread: while
- * no name server answers, every further attempt to connect would leave one more behind.
+ * Shares the look-ups of host names that are under way. The system's cannot be cancelled, and each
+ * takes a thread: while no name server answers, every further attempt to connect would leave one
+ * more behind.
  *
  * @param lookup Looks up a host name.
  * @returns The same, but with one look-up of a host at a time.
@@ -226,7 +244,10 @@ function tuned(socket: Socket): Socket {
   return socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
 }
 
-/** The contexts of all clients by their settings: parsing the certificates of all authorities takes tens of milliseconds. */
+/**
+ * The contexts of all clients by their settings: parsing the certificates of all authorities takes
+ * tens of milliseconds.
+ */
 const secureContexts = /* @__PURE__ */ new WeakMap<TlsOptions, Promise<SecureContext>>();
 
 function secureContextOf(tls: TlsOptions): Promise<SecureContext> {
@@ -244,11 +265,17 @@ async function newSecureContext({ caCerts, cert, key }: TlsOptions): Promise<Sec
 /** The part of `node:tls` that shows authorities. */
 interface Authorities {
   readonly rootCertificates: readonly string[];
-  /** Since Node 22.15 and 23.10: all that are trusted by default, with those of `NODE_EXTRA_CA_CERTS`. */
+  /**
+   * Since Node 22.15 and 23.10: all that are trusted by default, with those of
+   * `NODE_EXTRA_CA_CERTS`.
+   */
   getCACertificates?(): string[];
 }
 
-/** The authorities that the runtime trusts. Deno shows them with `--allow-sys=ca` alone: `caCerts` replaces them then. */
+/**
+ * The authorities that the runtime trusts. Deno shows them with `--allow-sys=ca` alone: `caCerts`
+ * replaces them then.
+ */
 async function rootsOf(nodeTls: Authorities): Promise<readonly string[]> {
   try {
     if (nodeTls.getCACertificates) return nodeTls.getCACertificates();
@@ -258,7 +285,9 @@ async function rootsOf(nodeTls: Authorities): Promise<readonly string[]> {
   }
 }
 
-/** The file that `NODE_EXTRA_CA_CERTS` names. Node trusts it, and ignores one that it cannot read. */
+/**
+ * The file that `NODE_EXTRA_CA_CERTS` names. Node trusts it, and ignores one that it cannot read.
+ */
 async function extraAuthorities(): Promise<readonly string[]> {
   if (inDeno()) return []; // it would have to ask for permissions
   const [{ env }, { readFile }] = await Promise.all([

@@ -1,6 +1,6 @@
 /**
- * Listens on the loopback interface over `node:net`, which Deno and Bun have too: the server's side of the Node transport,
- * for nodes in tests.
+ * Listens on the loopback interface over `node:net`, which Deno and Bun have too: the server's side
+ * of the Node transport, for nodes in tests.
  *
  * @module
  */
@@ -66,7 +66,8 @@ export async function listen(
   const close = async () => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     const gone = [...sockets.values()];
-    // Deno 2.5 and 2.6 cannot reset a socket. Node does not close one that is reset while its end is being sent.
+    // Deno 2.5 and 2.6 cannot reset a socket. Node does not close one that is reset while its end
+    // is being sent.
     for (const socket of sockets.keys()) {
       if (socket.writableEnded || !socket.resetAndDestroy) socket.destroy();
       else socket.resetAndDestroy();

@@ -1,5 +1,6 @@
 /**
- * Stands for a transport in runtimes without TCP sockets: browsers, and edge runtimes that offer nothing but `fetch`.
+ * Stands for a transport in runtimes without TCP sockets: browsers, and edge runtimes that offer
+ * nothing but `fetch`.
  *
  * @module
  */

@@ -7,27 +7,30 @@
 /** A connected byte stream: a structural subset of `Deno.Conn`. */
 export interface Transport {
   /**
-   * Reads up to `buffer.length` bytes. Resolves to the number of bytes, at least 1, or to `null` at the end of the stream;
-   * anything else ends the connection.
+   * Reads up to `buffer.length` bytes. Resolves to the number of bytes, at least 1, or to `null` at
+   * the end of the stream; anything else ends the connection.
    */
   read(buffer: Uint8Array): Promise<number | null>;
   /**
-   * Writes bytes from the start of `bytes`, which does not change meanwhile. Resolves to the number of bytes written, at
-   * least 1; anything else, such as the `undefined` of a `WritableStream`, ends the connection.
+   * Writes bytes from the start of `bytes`, which does not change meanwhile. Resolves to the number
+   * of bytes written, at least 1; anything else, such as the `undefined` of a `WritableStream`,
+   * ends the connection.
    */
   write(bytes: Uint8Array): Promise<number>;
   /** Closes the stream at once. Pending reads and writes settle. */
   close(): void;
   /**
-   * Lets the process end while this stream is open. Missing if the runtime has nothing like it, as workers, where a stream
-   * ends with its request: the client sends no `PING` on such a stream when it is idle.
+   * Lets the process end while this stream is open. Missing if the runtime has nothing like it, as
+   * workers, where a stream ends with its request: the client sends no `PING` on such a stream when
+   * it is idle.
    */
   unref?: (() => void) | undefined;
   /**
-   * Reads without a promise for each chunk, in place of `read`. Missing, as `send` then is: the client calls `read` and
-   * `write`.
+   * Reads without a promise for each chunk, in place of `read`. Missing, as `send` then is: the
+   * client calls `read` and `write`.
    *
-   * @param onChunk Called with each chunk: the first so many bytes of an array, which is used again afterwards. If it
+   * @param onChunk Called with each chunk: the first so many bytes of an array, which is used again
+   * afterwards. If it
    *   returns `false`, it is not called until the next call of `receive`.
    * @param onEnd Called at the end of the stream, with an error if it broke; also after `close`.
    */
@@ -47,8 +50,8 @@ export type OnChunk = (bytes: Uint8Array, count: number) => boolean;
 /** TLS settings of a connection; certificates and keys are in PEM format. */
 export interface TlsOptions {
   /**
-   * Certificates of additional authorities to trust, besides the runtime's own. In Deno, with `cert` and without
-   * `--allow-sys=ca`, they are the only ones.
+   * Certificates of additional authorities to trust, besides the runtime's own. In Deno, with
+   * `cert` and without `--allow-sys=ca`, they are the only ones.
    *
    * @default {none}
    */
@@ -85,9 +88,9 @@ export type ConnectTarget =
   | { readonly kind: "unix"; readonly path: string };
 
 /**
- * A function that opens a stream to a server. It rejects if the stream cannot be opened, or soon after `signal` aborts,
- * and leaves nothing open then. If its error, or an error of the stream, has `permanent: true`, calls that need the server
- * end at once in place of trying again.
+ * A function that opens a stream to a server. It rejects if the stream cannot be opened, or soon
+ * after `signal` aborts, and leaves nothing open then. If its error, or an error of the stream, has
+ * `permanent: true`, calls that need the server end at once in place of trying again.
  */
 export type Connect = (
   target: ConnectTarget,

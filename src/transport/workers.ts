@@ -1,9 +1,10 @@
 /**
- * Streams over `cloudflare:sockets`, for Cloudflare Workers: the only module that names `cloudflare:`.
+ * Streams over `cloudflare:sockets`, for Cloudflare Workers: the only module that names
+ * `cloudflare:`.
  *
- * A worker may use a stream only within the request that opened it, so a lock client is made in each request
- * and closed at its end. Certificates are checked against the authorities that the platform trusts, and no
- * others can be named.
+ * A worker may use a stream only within the request that opened it, so a lock client is made in
+ * each request and closed at its end. Certificates are checked against the authorities that the
+ * platform trusts, and no others can be named.
  *
  * @module
  */
@@ -79,7 +80,9 @@ function checkTarget(target: ConnectTarget): TcpTarget {
   return target;
 }
 
-/** Imports the platform's module with the first connection, because a bundle may also run elsewhere. */
+/**
+ * Imports the platform's module with the first connection, because a bundle may also run elsewhere.
+ */
 async function loadSockets(): Promise<Sockets> {
   try {
     // @ts-expect-error: only the platform itself has this module, and its types
@@ -155,8 +158,9 @@ class WorkersTransport implements Transport {
 }
 
 /**
- * The error for a stream that another request opened, if that is why `error` was thrown; else `undefined`. It is permanent,
- * so the call ends at once: one that tries again succeeds as long as requests come one at a time, and hangs under load.
+ * The error for a stream that another request opened, if that is why `error` was thrown; else
+ * `undefined`. It is permanent, so the call ends at once: one that tries again succeeds as long as
+ * requests come one at a time, and hangs under load.
  */
 function ofOtherRequest(error: unknown): Error | undefined {
   if (!(error instanceof Error) || !OTHER_REQUEST.test(error.message)) return undefined;

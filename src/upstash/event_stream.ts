@@ -18,8 +18,9 @@ const LINE_END = /\r\n|\n|\r(?!$)/u;
 export type ErrorOf = (error: unknown) => Error;
 
 /**
- * Makes the function that subscribes to a channel: `GET /subscribe/<channel>`. The events of the response are
- * `subscribe,<channel>,1` and `message,<channel>,<message>`; the subscription is lost when the response ends.
+ * Makes the function that subscribes to a channel: `GET /subscribe/<channel>`. The events of the
+ * response are `subscribe,<channel>,1` and `message,<channel>,<message>`; the subscription is lost
+ * when the response ends.
  */
 export function subscribeOver(
   url: URL,
@@ -72,7 +73,8 @@ async function readEvents(
   onEvent: (data: string) => void,
 ): Promise<void> {
   const reader = body.getReader();
-  // Deno does not end a body by the signal of its `fetch` once the response has been collected as garbage.
+  // Deno does not end a body by the signal of its `fetch` once the response has been collected as
+  // garbage.
   signal.addEventListener("abort", () => reader.cancel().catch(() => {}));
   const decoder = new TextDecoder();
   let unread = "";

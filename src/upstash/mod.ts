@@ -1,5 +1,6 @@
 /**
- * Nodes on Redis over HTTP, by the REST protocol of Upstash: for runtimes without TCP. They need nothing but `fetch`.
+ * Nodes on Redis over HTTP, by the REST protocol of Upstash: for runtimes without TCP. They need
+ * nothing but `fetch`.
  *
  * @example A lock over three databases
  * ```ts
@@ -31,13 +32,16 @@ const OPTION_NAMES: readonly string[] = ["url", "token", "timeoutMs"];
 
 /** Options of {@linkcode upstashNode}. */
 export interface UpstashNodeOptions {
-  /** The REST URL of the database: `https:`, or `http:` for a server of your own. A redirect is an error. */
+  /**
+   * The REST URL of the database: `https:`, or `http:` for a server of your own. A redirect is an
+   * error.
+   */
   readonly url: string | URL;
   /** The token of the database that allows to write. */
   readonly token: string;
   /**
-   * How long a response is waited for, in milliseconds: more than 0, and finite. Then the command counts as lost, and the
-   * node undoes it.
+   * How long a response is waited for, in milliseconds: more than 0, and finite. Then the command
+   * counts as lost, and the node undoes it.
    *
    * @default {2_000}
    */
@@ -51,7 +55,8 @@ interface Result {
 }
 
 /**
- * Makes a node of a database that speaks Redis over HTTP. Waiting calls are notified by server-sent events.
+ * Makes a node of a database that speaks Redis over HTTP. Waiting calls are notified by server-sent
+ * events.
  *
  * @param options Where the database is, and its token.
  * @returns The node, for `new Redlock(nodes)`; its name is the host of the URL.
@@ -105,7 +110,10 @@ function checked(options: UpstashNodeOptions): UpstashNodeOptions & { readonly u
   return { url: base, token, timeoutMs };
 }
 
-/** The reply, or an error. A gateway's own JSON has neither a `result` nor an `error`, and is no reply. */
+/**
+ * The reply, or an error. A gateway's own JSON has neither a `result` nor an `error`, and is no
+ * reply.
+ */
 function replyOf(returned: unknown, errorOf: ErrorOf): unknown {
   const { result, error = "no result and no error" } = (returned ?? {}) as Result;
   return result === undefined ? errorOf(error) : result;

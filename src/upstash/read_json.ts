@@ -5,14 +5,14 @@
  */
 
 /**
- * The most bytes of a response: as many as a connection takes for one reply. Replies to the commands of locks have less
- * than a kilobyte, and a pipeline has some hundreds of them.
+ * The most bytes of a response: as many as a connection takes for one reply. Replies to the
+ * commands of locks have less than a kilobyte, and a pipeline has some hundreds of them.
  */
 const RESPONSE_BYTES_MAX = 1_048_576;
 
 /**
- * Sends a request. It is sent nowhere else: a redirect could lead the values of locks to another server, and in some
- * runtimes the token, too.
+ * Sends a request. It is sent nowhere else: a redirect could lead the values of locks to another
+ * server, and in some runtimes the token, too.
  *
  * @throws {Error} If the response is a redirect.
  */
@@ -26,8 +26,8 @@ export async function request(url: URL, init: RequestInit): Promise<Response> {
 }
 
 /**
- * The JSON of a response. A database answers a command that fails with 4xx and JSON; everything else comes from a gateway
- * that gave up, so the command may have been executed.
+ * The JSON of a response. A database answers a command that fails with 4xx and JSON; everything
+ * else comes from a gateway that gave up, so the command may have been executed.
  *
  * @throws {Error} If it is not JSON, or too long.
  */

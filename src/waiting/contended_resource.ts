@@ -1,10 +1,12 @@
 /**
- * What a client remembers of a contended resource: whether clients of other libraries take part, and how they share it.
+ * What a client remembers of a contended resource: whether clients of other libraries take part,
+ * and how they share it.
  *
- * Such clients poll, so they hardly find the lock free while each release hands it to a client that was notified. Their
- * releases notify nobody, so once one of them has the lock, they keep it until the first in the queue happens to poll
- * while it is free. So each side has the lock for a turn of many locks. To end its side's turn, a client leaves the lock
- * free for about as long as pollers pause. It does so at random, and so rarely that both sides' turns are equally long.
+ * Such clients poll, so they hardly find the lock free while each release hands it to a client that
+ * was notified. Their releases notify nobody, so once one of them has the lock, they keep it until
+ * the first in the queue happens to poll while it is free. So each side has the lock for a turn of
+ * many locks. To end its side's turn, a client leaves the lock free for about as long as pollers
+ * pause. It does so at random, and so rarely that both sides' turns are equally long.
  *
  * @module
  */
@@ -19,18 +21,26 @@ const SHARE_MS_MIN = 50;
 const SHARE_MS_MAX = 150;
 /** The least limit of the delay between two polls of the first in the queue, in milliseconds. */
 const POLL_MS_MIN = 5;
-/** A key that expires by so much later than before has a new value, or was extended, in milliseconds. */
+/**
+ * A key that expires by so much later than before has a new value, or was extended, in
+ * milliseconds.
+ */
 const LATER_MS = 5;
 
 /** A contended resource. Times are by the monotonic clock, in milliseconds. */
 export class ContendedResource {
   /** Until when this client leaves a lock that has become free to clients of other libraries. */
   sharedUntilMs = 0;
-  /** When such a client was last seen to have the lock; when their present turn began, and how long the last one was. */
+  /**
+   * When such a client was last seen to have the lock; when their present turn began, and how long
+   * the last one was.
+   */
   #foreignMs = -Infinity;
   #turnFromMs: number | undefined = undefined;
   #turnMs = 0;
-  /** When this client last got the lock; and how likely it leaves the lock free when it is released. */
+  /**
+   * When this client last got the lock; and how likely it leaves the lock free when it is released.
+   */
   #wonMs = 0;
   #chance = SHARE_CHANCE_MAX;
   /** When the keys of such a client expire, and since when it has the lock. */
@@ -58,7 +68,10 @@ export class ContendedResource {
     this.share(nowMs, random);
   }
 
-  /** The lock becomes free: draws whether it is left to clients of other libraries, and for how long. */
+  /**
+   * The lock becomes free: draws whether it is left to clients of other libraries, and for how
+   * long.
+   */
   share(nowMs: number, random: Random): void {
     if (this.shareMsMax(nowMs) === 0 || random.fraction() >= this.#chance) return;
     this.sharedUntilMs = nowMs + SHARE_MS_MIN + (SHARE_MS_MAX - SHARE_MS_MIN) * random.fraction();
@@ -70,8 +83,9 @@ export class ContendedResource {
   }
 
   /**
-   * The limit of the delay until the first in the queue asks again while a client of another library has the lock: as
-   * long as that client has had it so far, and at most `retryDelayMs`. So a lock that changes hands often is polled often.
+   * The limit of the delay until the first in the queue asks again while a client of another
+   * library has the lock: as long as that client has had it so far, and at most `retryDelayMs`. So
+   * a lock that changes hands often is polled often.
    *
    * @param freeInMs When the keys expire, from now, in milliseconds.
    */

@@ -1,7 +1,7 @@
 /**
- * The calls of this client for each lock: a queue, first in, first out. Only the first call asks the nodes, and none does
- * while this client holds the lock. The first waits among other clients by its {@linkcode QueuedWaiter}, which is handed
- * on from one first call to the next.
+ * The calls of this client for each lock: a queue, first in, first out. Only the first call asks
+ * the nodes, and none does while this client holds the lock. The first waits among other clients by
+ * its {@linkcode QueuedWaiter}, which is handed on from one first call to the next.
  *
  * @module
  */
@@ -25,7 +25,10 @@ export type Owner = object;
 
 /** The calls for one lock, if there is more than one or if one has to wait. */
 export class LocalQueue {
-  /** The calls behind the owner, in the order in which they came, and what to call when it is their turn. */
+  /**
+   * The calls behind the owner, in the order in which they came, and what to call when it is their
+   * turn.
+   */
   readonly calls: Map<Owner, () => void> = new Map();
   /** Waits among other clients, for one call after another. */
   waiter: QueuedWaiter | undefined = undefined;
@@ -77,7 +80,8 @@ export class LocalQueues {
    *
    * @param limitMs The longest wait, in milliseconds.
    * @param signal Ends the wait.
-   * @returns Whether it is its turn: `caller` is the first now, or was admitted. Else it has left the queue.
+   * @returns Whether it is its turn: `caller` is the first now, or was admitted. Else it has left
+   * the queue.
    */
   async wait(
     name: string,
@@ -98,8 +102,8 @@ export class LocalQueues {
   }
 
   /**
-   * How the first call waits among other clients, after it was denied or because it expects to be; `undefined` if it
-   * polls.
+   * How the first call waits among other clients, after it was denied or because it expects to be;
+   * `undefined` if it polls.
    */
   waiter(call: WaitingCall, settings: Settings): QueuedWaiter | undefined {
     const { nodes } = this.#nodeSet;
@@ -116,8 +120,8 @@ export class LocalQueues {
   }
 
   /**
-   * The first call cannot take the lock for now, or has one that others may have beside it: it leaves the nodes' queues,
-   * and the next that waits has a ticket of its own.
+   * The first call cannot take the lock for now, or has one that others may have beside it: it
+   * leaves the nodes' queues, and the next that waits has a ticket of its own.
    *
    * @param won The round that won the lock.
    */
@@ -127,7 +131,10 @@ export class LocalQueues {
     if (queue) queue.waiter = undefined;
   }
 
-  /** What is remembered of a lock that other clients hold or wait for; it is remembered from here on. */
+  /**
+   * What is remembered of a lock that other clients hold or wait for; it is remembered from here
+   * on.
+   */
   contend(name: string): ContendedResource {
     const resource = this.#contended.get(name) ?? new ContendedResource();
     this.#contended.set(name, resource);
@@ -138,14 +145,20 @@ export class LocalQueues {
     return resource;
   }
 
-  /** Whether other clients are expected to wait for a lock: then its next call joins them with its first request. */
+  /**
+   * Whether other clients are expected to wait for a lock: then its next call joins them with its
+   * first request.
+   */
   isContended(
     { queueName, contendedName }: Pick<WaitingCall, "queueName" | "contendedName">,
   ): boolean {
     return this.#contended.has(contendedName) || this.#queues.get(queueName)?.waiter !== undefined;
   }
 
-  /** A release has learned whether other clients wait; the next call of this client comes after them. */
+  /**
+   * A release has learned whether other clients wait; the next call of this client comes after
+   * them.
+   */
   noteReleased(name: string, othersWait: boolean): void {
     // mutation: release-forgets-who-waits
     if (othersWait) this.contend(name);
@@ -162,7 +175,10 @@ export class LocalQueues {
     queue.waiter?.park();
   }
 
-  /** The first call has a lock that others may have beside it: it is the turn of all calls behind it. */
+  /**
+   * The first call has a lock that others may have beside it: it is the turn of all calls behind
+   * it.
+   */
   admit(name: string, caller: Owner): void {
     if (!this.isFirst(name, caller)) return;
     const calls = this.#queues.get(name)?.calls ?? [];
@@ -209,9 +225,9 @@ export class LocalQueues {
   }
 
   /**
-   * Removes an owner, and now and then copies the map, in constant time on average: V8 links each table that a map
-   * outgrows to the next one, so an old table keeps all later ones alive, with the locks that were in them, until the
-   * whole heap is collected.
+   * Removes an owner, and now and then copies the map, in constant time on average: V8 links each
+   * table that a map outgrows to the next one, so an old table keeps all later ones alive, with the
+   * locks that were in them, until the whole heap is collected.
    */
   #remove(name: string): void {
     this.#owners.delete(name);

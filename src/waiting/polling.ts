@@ -6,12 +6,14 @@
 import type { Settings } from "../options.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
-/** Doublings after which any delay has long reached its limit, and before which no number overflows. */
+/**
+ * Doublings after which any delay has long reached its limit, and before which no number overflows.
+ */
 const DOUBLINGS_MAX = 32;
 
 /**
- * Exponential back-off with full jitter: anything from 0 up to `baseMs × 2^attempt`, but at most `maxMs`.
- * Contenders that were denied together are spread out, and do not split the vote again.
+ * Exponential back-off with full jitter: anything from 0 up to `baseMs × 2^attempt`, but at most
+ * `maxMs`. Contenders that were denied together are spread out, and do not split the vote again.
  *
  * @param attempt How many attempts failed before this delay, from 0.
  * @param baseMs The first limit, in milliseconds.

@@ -17,7 +17,9 @@ export function poolKey(keys: readonly string[]): string {
   return SEPARATOR + keys.join(SEPARATOR);
 }
 
-/** The name of the queue of calls in shared mode for a lock; the name of no other lock begins so. */
+/**
+ * The name of the queue of calls in shared mode for a lock; the name of no other lock begins so.
+ */
 export function sharedName(name: string): string {
   return SEPARATOR + SEPARATOR + name;
 }

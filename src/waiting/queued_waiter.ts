@@ -1,16 +1,20 @@
 /**
  * Waiting to be notified: this client's ticket in the queues of all clients for one lock.
  *
- * **What it knows** is in two objects: where it stands ({@linkcode Ticket}), and how clients of other libraries share the
- * lock ({@linkcode ContendedResource}). Whose turn it is, and until when, is what the nodes know: it only knows when to look.
+ * **What it knows** is in two objects: where it stands ({@linkcode Ticket}), and how clients of
+ * other libraries share the lock ({@linkcode ContendedResource}). Whose turn it is, and until when,
+ * is what the nodes know: it only knows when to look.
  *
- * **When it asks**: at the earliest of these times, because a notification is a hint and never more.
+ * **When it asks**: at the earliest of these times, because a notification is a hint and never
+ * more.
  *
- * - A node has notified it (`#planNotified`), unless the lock is left to clients of other libraries for a moment.
+ * - A node has notified it (`#planNotified`), unless the lock is left to clients of other libraries
+ *   for a moment.
  * - Another's turn should be over (`#lookMs`).
- * - So many of the keys in its way have expired that a quorum is possible; or, ever more rarely, nothing has happened
- *   (`#planUnnotified`).
- * - Too few nodes can notify it, so it polls (`#planAsk`); or one more can than when it last asked (`#joinMs`).
+ * - So many of the keys in its way have expired that a quorum is possible; or, ever more rarely,
+ *   nothing has happened (`#planUnnotified`).
+ * - Too few nodes can notify it, so it polls (`#planAsk`); or one more can than when it last asked
+ *   (`#joinMs`).
  *
  * @module
  */
@@ -31,7 +35,10 @@ import { Ticket, type WaitingCall } from "./ticket.ts";
 
 /** By how much longer each wait is than the one before if the vote was split. */
 const SPLIT_FACTOR = 4;
-/** How long at least the first in the queue waits before it asks though nothing has happened, in milliseconds. */
+/**
+ * How long at least the first in the queue waits before it asks though nothing has happened, in
+ * milliseconds.
+ */
 const IDLE_MS_MIN = 500;
 /** Longest wait without asking, in milliseconds: well below the life of a queue. */
 const IDLE_MS_MAX = 60_000;
@@ -43,18 +50,34 @@ const STAGGER_MS_MAX = 200;
 const GRACE_MS_MIN = 2;
 /** The longest round trip that is believed, in milliseconds: one that took longer was held up. */
 const ROUND_TRIP_MS_MAX = 100;
-/** By how much later it looks at most because the nodes' messages come one by one, in milliseconds. */
+/**
+ * By how much later it looks at most because the nodes' messages come one by one, in milliseconds.
+ */
 const LOOK_MS_MAX = 2;
-/** How many round trips pass between two polls while subscriptions are being made; doubled each time. */
+/**
+ * How many round trips pass between two polls while subscriptions are being made; doubled each
+ * time.
+ */
 const POLL_FACTOR = 8;
-/** The longest round trip that counts for that, in milliseconds: a client that connects is busy, and the nodes are not. */
+/**
+ * The longest round trip that counts for that, in milliseconds: a client that connects is busy, and
+ * the nodes are not.
+ */
 const POLL_ROUND_TRIP_MS_MAX = 5;
-/** Within what time a notification is followed if too few nodes answered the last ask, in milliseconds. */
+/**
+ * Within what time a notification is followed if too few nodes answered the last ask, in
+ * milliseconds.
+ */
 const OUTAGE_MS = 100;
-/** Within what time all waiters ask once after a quorum of nodes can notify them again, in milliseconds; doubled each time. */
+/**
+ * Within what time all waiters ask once after a quorum of nodes can notify them again, in
+ * milliseconds; doubled each time.
+ */
 const RECOVERY_MS = 50;
 
-/** The same for a ticket in the queues of a quorum, for which other nodes can notify it now as well. */
+/**
+ * The same for a ticket in the queues of a quorum, for which other nodes can notify it now as well.
+ */
 const JOIN_MS = 1_000;
 
 /** Waits in the queues, for one caller after another. */
@@ -109,25 +132,34 @@ export class QueuedWaiter implements NotificationHandler {
     notifications.enter(this.ticket.name, this);
   }
 
-  /** Only with a pool: a key that is free for the ticket, or for another whose turn should be over. */
+  /**
+   * Only with a pool: a key that is free for the ticket, or for another whose turn should be over.
+   */
   get place(): number | undefined {
     return this.notified ? this.#notifiedPlace : this.#lookPlace;
   }
 
-  /** Begins an attempt; returns the ticket that the nodes are to put in their queues, if one of them can notify it. */
+  /**
+   * Begins an attempt; returns the ticket that the nodes are to put in their queues, if one of them
+   * can notify it.
+   */
   nextTicket(): QueueTicket | undefined {
     this.#notifiedOn = 0;
     return this.ticket.send(this.#nowMs) ? this.ticket : undefined;
   }
 
-  /** Resolves when a first attempt with a ticket can be made; `signal` and the end of `limitMs` cut it short. */
+  /**
+   * Resolves when a first attempt with a ticket can be made; `signal` and the end of `limitMs` cut
+   * it short.
+   */
   async ready(limitMs: number, signal: AbortSignal | undefined): Promise<void> {
     const dueMs = () => this.#notifications.isReady ? this.#resource.sharedUntilMs : Infinity;
     await this.#sleepUntil(dueMs, limitMs, signal);
   }
 
   /**
-   * Resolves when the next attempt is due, when `signal` aborts, or when the client closes, whichever is first.
+   * Resolves when the next attempt is due, when `signal` aborts, or when the client closes,
+   * whichever is first.
    *
    * @param attempt How many attempts failed before the last, from 0.
    * @param limitMs The longest wait, in milliseconds.
@@ -142,7 +174,8 @@ export class QueuedWaiter implements NotificationHandler {
   ): Promise<void> {
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
     this.#unanswered = denied.unanswered;
-    if (denied.granted > 0) this.#lookMs += denied.elapsedMs; // meanwhile it had keys that another needs
+    // meanwhile it had keys that another needs
+    if (denied.granted > 0) this.#lookMs += denied.elapsedMs;
     this.#notifiedMs = Infinity;
     if (this.#notifiedOn !== 0) this.#planNotified();
     this.#plan(attempt, denied);
@@ -158,8 +191,9 @@ export class QueuedWaiter implements NotificationHandler {
   }
 
   /**
-   * Sleeps until a time that may change each time that something happens. Nodes without a connection fail within one turn
-   * of the event loop, and no connection can be made before the next one: so that comes first, even if the time is over.
+   * Sleeps until a time that may change each time that something happens. Nodes without a
+   * connection fail within one turn of the event loop, and no connection can be made before the
+   * next one: so that comes first, even if the time is over.
    */
   async #sleepUntil(
     dueMs: () => number,
@@ -177,7 +211,8 @@ export class QueuedWaiter implements NotificationHandler {
   }
 
   onReleased(nodeIndex: number, { notice, turnMs, place }: QueueMessage): void {
-    if (this.#parked) return; // the lock is this client's: its release takes the ticket out and notifies the next
+    // the lock is this client's: its release takes the ticket out and notifies the next
+    if (this.#parked) return;
     const bit = 1 << nodeIndex;
     if (notice === "first") {
       if (this.#notifiedOn === 0) {
@@ -220,7 +255,10 @@ export class QueuedWaiter implements NotificationHandler {
     this.#resource.noteWon(this.#nowMs);
   }
 
-  /** Another caller waits now: in the place of one that gave up, or behind all who wait if the client had the lock. */
+  /**
+   * Another caller waits now: in the place of one that gave up, or behind all who wait if the
+   * client had the lock.
+   */
   requeue(): void {
     if (this.#parked) {
       const { name } = this.ticket;
@@ -250,10 +288,11 @@ export class QueuedWaiter implements NotificationHandler {
   }
 
   /**
-   * Asks at the first notification: the other nodes were asked to release at the same time, and have done so before
-   * this client's request reaches them. If that did not win the lock, several clients asked at once: then it waits for
-   * more of the other nodes, or for a time that differs from client to client. If too few nodes answered, it takes its time:
-   * what undoes an attempt notifies the next client, so all would notify each other until a quorum is back.
+   * Asks at the first notification: the other nodes were asked to release at the same time, and
+   * have done so before this client's request reaches them. If that did not win the lock, several
+   * clients asked at once: then it waits for more of the other nodes, or for a time that differs
+   * from client to client. If too few nodes answered, it takes its time: what undoes an attempt
+   * notifies the next client, so all would notify each other until a quorum is back.
    */
   #planNotified(): void {
     if (this.#unanswered) {
@@ -264,7 +303,8 @@ export class QueuedWaiter implements NotificationHandler {
     const { quorum } = this.#nodeSet;
     // If the last ask followed a notification, too, that was not enough.
     const enough = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
-    // If the vote is split again and again, what undoes each attempt notifies the next client, which splits it again.
+    // If the vote is split again and again, what undoes each attempt notifies the next client,
+    // which splits it again.
     const splitAgain = this.notified && this.#splits > 1;
     const graces = splitAgain ? SPLIT_FACTOR ** 2 : Number(bitCount(this.#notifiedOn) < enough);
     this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + graces * this.#graceMs());
@@ -275,7 +315,10 @@ export class QueuedWaiter implements NotificationHandler {
     this.#askMs = Math.min(this.#planAsk(attempt, denied), this.#joinMs());
   }
 
-  /** When to ask after an attempt though nothing happens, by the monotonic clock. May plan to look, too. */
+  /**
+   * When to ask after an attempt though nothing happens, by the monotonic clock. May plan to look,
+   * too.
+   */
   #planAsk(attempt: number, denied: Round): number {
     const { hasQuorum, isReady } = this.#notifications;
     const { quorum } = this.#nodeSet;
@@ -302,13 +345,15 @@ export class QueuedWaiter implements NotificationHandler {
 
   /**
    * @param denied The attempt, which put the ticket in queues.
-   * @param freeInMs When a quorum of nodes should have nothing in the way, from now, in milliseconds.
+   * @param freeInMs When a quorum of nodes should have nothing in the way, from now, in
+   * milliseconds.
    */
   #planUnnotified(denied: Round, freeInMs: number): number {
     const positions = this.ticket.agree(denied);
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
     const delaysMs = [this.#idleMs(ahead)];
-    // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare quorum.
+    // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
+    // quorum.
     const split = denied.granted > 0 || freeInMs === 0 && ahead === 0;
     this.#splits = split ? this.#splits + 1 : 0;
     if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** this.#splits);
@@ -324,7 +369,10 @@ export class QueuedWaiter implements NotificationHandler {
     return this.#nowMs + Math.min(...delaysMs);
   }
 
-  /** How long to wait if nothing else is expected, in milliseconds: the longer, the more often nothing has happened. */
+  /**
+   * How long to wait if nothing else is expected, in milliseconds: the longer, the more often
+   * nothing has happened.
+   */
   #idleMs(ahead: number): number {
     const { retryDelayMaxMs } = this.settings;
     const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * 2 ** this.#idles++ * (1 + ahead);
@@ -352,7 +400,10 @@ export class QueuedWaiter implements NotificationHandler {
     this.#lookMs = Math.min(this.#lookMs, lookMs);
   }
 
-  /** Whether it watches whose turn it is for a key; if for no other key of the pool, it does from now on. */
+  /**
+   * Whether it watches whose turn it is for a key; if for no other key of the pool, it does from
+   * now on.
+   */
   #watches(place: number | undefined): boolean {
     if (place === this.#lookPlace) return true;
     if (this.#lookMs !== Infinity) return false;
@@ -367,8 +418,9 @@ export class QueuedWaiter implements NotificationHandler {
   }
 
   /**
-   * When to ask because a node can notify the ticket that could not before. If a quorum of nodes has it, it misses no
-   * release. But all nodes should have it: those that do not notify others in its place, who ask for nothing.
+   * When to ask because a node can notify the ticket that could not before. If a quorum of nodes
+   * has it, it misses no release. But all nodes should have it: those that do not notify others in
+   * its place, who ask for nothing.
    */
   #joinMs(): number {
     const { hasQuorum, isReady } = this.#notifications;
@@ -378,7 +430,10 @@ export class QueuedWaiter implements NotificationHandler {
     return this.#nowMs + this.#random.fraction() * spreadMs;
   }
 
-  /** Half a round trip to one and a half, in milliseconds: a notification is on its way, or will not come. */
+  /**
+   * Half a round trip to one and a half, in milliseconds: a notification is on its way, or will not
+   * come.
+   */
   #graceMs(maxMs = Infinity): number {
     const roundTripMs = Math.min(this.#roundTripMs, maxMs);
     return Math.max(GRACE_MS_MIN, roundTripMs) * (0.5 + this.#random.fraction());

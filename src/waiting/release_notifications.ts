@@ -1,5 +1,6 @@
 /**
- * Notifications of releases: which nodes send them to this client, and which of its waiters they are for.
+ * Notifications of releases: which nodes send them to this client, and which of its waiters they
+ * are for.
  *
  * @module
  */
@@ -18,13 +19,21 @@ import { SharedClock } from "./shared_clock.ts";
 const IDLE_MS = 30_000;
 /** How long callers wait for subscriptions at the beginning, in milliseconds. */
 const SUBSCRIBE_MS_MAX = 1_000;
-/** How long callers wait for the last subscriptions once a quorum of nodes is subscribed, in milliseconds. */
+/**
+ * How long callers wait for the last subscriptions once a quorum of nodes is subscribed, in
+ * milliseconds.
+ */
 const GRACE_MS = 50;
-/** Tickets that are remembered after they have left, to be taken out where they come back; the oldest is forgotten. */
+/**
+ * Tickets that are remembered after they have left, to be taken out where they come back; the
+ * oldest is forgotten.
+ */
 const LEFT_MAX = 1_024;
 /** For how long a node that was asked to take out a ticket is not asked again, in milliseconds. */
 const LEAVE_AGAIN_MS = 1_000;
-/** What precedes the number of a reader's ticket; other numbers are lower-case letters and digits. */
+/**
+ * What precedes the number of a reader's ticket; other numbers are lower-case letters and digits.
+ */
 const READER = "R";
 /** Characters of a client's id. */
 const ID_LENGTH = 20;
@@ -55,7 +64,9 @@ export class ReleaseNotifications implements ReleaseListener {
   readonly #left: Map<string, LeftTicket> = new Map();
   #numbers = 0;
   #open = false;
-  /** One bit a node: those that send notifications, that cannot at the moment, and that never will. */
+  /**
+   * One bit a node: those that send notifications, that cannot at the moment, and that never will.
+   */
   #subscribed = 0;
   #unsubscribed = 0;
   #unsupported = 0;
@@ -83,7 +94,10 @@ export class ReleaseNotifications implements ReleaseListener {
     return this.#subscribed;
   }
 
-  /** Whether a quorum of nodes sends notifications. Any lock is held on one of them, so no release is missed. */
+  /**
+   * Whether a quorum of nodes sends notifications. Any lock is held on one of them, so no release
+   * is missed.
+   */
   get hasQuorum(): boolean {
     return bitCount(this.#subscribed) >= this.#nodeSet.quorum;
   }
@@ -100,7 +114,9 @@ export class ReleaseNotifications implements ReleaseListener {
     return `${this.id}:${mode ? READER : ""}${(++this.#numbers).toString(36)}`;
   }
 
-  /** Notifies the waiter with the ticket of this name from now on. Subscribes if it is the first. */
+  /**
+   * Notifies the waiter with the ticket of this name from now on. Subscribes if it is the first.
+   */
   enter(name: string, handler: NotificationHandler): void {
     this.#handlers.set(name, handler);
     if (this.#idle) this.#nodeSet.wheel.cancel(this.#idle);
@@ -146,9 +162,10 @@ export class ReleaseNotifications implements ReleaseListener {
   }
 
   /**
-   * A ticket that has left may be in a queue all the same: a server that hung executed late what had put it there. So it
-   * is taken out, which passes the notification on. But one of a pool may have been the first for each key when it left,
-   * and its messages were on their way: one of them is enough.
+   * A ticket that has left may be in a queue all the same: a server that hung executed late what
+   * had put it there. So it is taken out, which passes the notification on. But one of a pool may
+   * have been the first for each key when it left, and its messages were on their way: one of them
+   * is enough.
    */
   onReleased(nodeIndex: number, message: QueueMessage): void {
     const { ticketId } = message;

@@ -1,16 +1,19 @@
 /**
  * The clock by which waiting clients are ordered: the median of the nodes' clocks.
  *
- * Clients' own wall clocks may be minutes apart. Each client instead measures how far each node's clock is ahead of its
- * own monotonic clock, and takes the median of these leads. No traffic is needed for that: answers of nodes that it asks
- * anyway carry their time.
+ * Clients' own wall clocks may be minutes apart. Each client instead measures how far each node's
+ * clock is ahead of its own monotonic clock, and takes the median of these leads. No traffic is
+ * needed for that: answers of nodes that it asks anyway carry their time.
  *
  * @module
  */
 import type { Clock } from "../time/clock.ts";
 import type { TimeReading } from "../quorum/queue_ticket.ts";
 
-/** By how much more than double a round trip is believed to have grown, in milliseconds: else the client was held up. */
+/**
+ * By how much more than double a round trip is believed to have grown, in milliseconds: else the
+ * client was held up.
+ */
 const ROUND_TRIP_GROWTH_MS = 5;
 
 /** Between which bounds the lead of a node's clock over the monotonic clock is, in milliseconds. */
@@ -26,15 +29,19 @@ export class SharedClock {
   readonly #clock: Clock;
   readonly #leads: (Lead | undefined)[] = [];
 
-  /** @param clock The client's own clocks; the wall clock replaces the nodes' clocks until one of them is known. */
+  /**
+   * @param clock The client's own clocks; the wall clock replaces the nodes' clocks until one of
+   * them is known.
+   */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /**
-   * Takes in what a node's clock showed. The node read it at some moment between the question and the answer, so each
-   * reading gives two bounds, and the next ones narrow them. Readings that contradict the bounds show that one of the
-   * clocks has moved: the bounds then move into the new ones.
+   * Takes in what a node's clock showed. The node read it at some moment between the question and
+   * the answer, so each reading gives two bounds, and the next ones narrow them. Readings that
+   * contradict the bounds show that one of the clocks has moved: the bounds then move into the new
+   * ones.
    */
   read(nodeIndex: number, { timeMs, sentMs, receivedMs }: TimeReading): void {
     const lowMs = timeMs - receivedMs;
@@ -52,7 +59,10 @@ export class SharedClock {
     };
   }
 
-  /** How far the nodes are: how long the median of them takes to answer, in milliseconds; 0 until one has answered. */
+  /**
+   * How far the nodes are: how long the median of them takes to answer, in milliseconds; 0 until
+   * one has answered.
+   */
   get distanceMs(): number {
     const timesMs = this.#sorted(({ roundTripMs }) => roundTripMs);
     return timesMs[timesMs.length >> 1] ?? 0;

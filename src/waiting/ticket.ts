@@ -9,7 +9,10 @@ import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import { bitCount, type ReleaseNotifications } from "./release_notifications.ts";
 
-/** For how many round trips others wait for this client when it is the first, beside the least patience. */
+/**
+ * For how many round trips others wait for this client when it is the first, beside the least
+ * patience.
+ */
 const PATIENCE_FACTOR = 4;
 /** The least and the greatest patience, in milliseconds. */
 const PATIENCE_MS_MIN = 50;
@@ -49,9 +52,15 @@ export class Ticket implements QueueTicket {
   #positionsMs = 0;
   /** One bit a node: those that have the ticket in their queues and can notify it. */
   #queuedOn = 0;
-  /** One bit a node: those that could notify the ticket when it last asked, but for some that could not since. */
+  /**
+   * One bit a node: those that could notify the ticket when it last asked, but for some that could
+   * not since.
+   */
   #askedOn = 0;
-  /** Whether the ticket may be in a queue; and the keys whose queues it leaves wherever an answer says that it is there. */
+  /**
+   * Whether the ticket may be in a queue; and the keys whose queues it leaves wherever an answer
+   * says that it is there.
+   */
   #stands = false;
   #left: readonly string[] | undefined = undefined;
 
@@ -73,7 +82,10 @@ export class Ticket implements QueueTicket {
     return this.name + this.#patience + this.#suffix;
   }
 
-  /** How many clients are in the queue on the node with most, this one included; `undefined` if no node has reported it. */
+  /**
+   * How many clients are in the queue on the node with most, this one included; `undefined` if no
+   * node has reported it.
+   */
   get queueLength(): number | undefined {
     const lengths = this.#positions.flatMap((position) => position?.length ?? []);
     return lengths.length > 0 ? Math.max(...lengths) : undefined;
@@ -94,7 +106,9 @@ export class Ticket implements QueueTicket {
     return this.queuedCount >= this.#nodeSet.quorum;
   }
 
-  /** How many nodes could notify the ticket when it last asked, but for some that could not since. */
+  /**
+   * How many nodes could notify the ticket when it last asked, but for some that could not since.
+   */
   get askedCount(): number {
     return bitCount(this.#askedOn);
   }
@@ -109,7 +123,10 @@ export class Ticket implements QueueTicket {
     return this.#stands;
   }
 
-  /** How long the keys live that are in the way, in milliseconds, as the last answers said; `undefined` if they did not. */
+  /**
+   * How long the keys live that are in the way, in milliseconds, as the last answers said;
+   * `undefined` if they did not.
+   */
   get remainingMs(): number | undefined {
     const ageMs = this.#nodeSet.wheel.clock.monotonicMs() - this.#positionsMs;
     const livesMs = this.#positions.flatMap((position) => position?.remainingMs ?? []);
@@ -122,7 +139,8 @@ export class Ticket implements QueueTicket {
     if (this.#stands && this.canJoin) this.joins++;
     const { subscribed, clock } = this.#notifications;
     // mutation: stopped-client-keeps-its-place
-    if (this.#nodeSet.wheel.stoppedUntilMs(nowMs) > this.#positionsMs) this.agreed = false; // others may have passed it
+    // others may have passed it
+    if (this.#nodeSet.wheel.stoppedUntilMs(nowMs) > this.#positionsMs) this.agreed = false;
     this.#askedOn = subscribed;
     if (subscribed !== 0) this.#stands = true;
     if (this.#stands && this.score === 0) {
@@ -134,7 +152,8 @@ export class Ticket implements QueueTicket {
   }
 
   onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void {
-    if (this.#left) return this.#leaveNode(nodeIndex, this.#left); // it had won another node's key by then
+    // it had won another node's key by then
+    if (this.#left) return this.#leaveNode(nodeIndex, this.#left);
     const { clock, subscribed } = this.#notifications;
     const { timeMs } = position;
     if (timeMs !== undefined) clock.read(nodeIndex, { timeMs, sentMs, receivedMs });
@@ -145,8 +164,8 @@ export class Ticket implements QueueTicket {
   }
 
   /**
-   * A node that cannot notify the ticket may drop it. While a quorum of the others has it, that is no reason to ask when
-   * the node can notify it again.
+   * A node that cannot notify the ticket may drop it. While a quorum of the others has it, that is
+   * no reason to ask when the node can notify it again.
    */
   onSubscriptionChange(): void {
     const { subscribed } = this.#notifications;
@@ -154,7 +173,10 @@ export class Ticket implements QueueTicket {
     if (!this.isQueued) this.#askedOn &= subscribed;
   }
 
-  /** How long keys will be in the way, node by node, as far as it is known, the shortest first, in milliseconds. */
+  /**
+   * How long keys will be in the way, node by node, as far as it is known, the shortest first, in
+   * milliseconds.
+   */
   livesMs(round: Round): number[] {
     return this.#nodeSet.nodes.flatMap((_, nodeIndex) => {
       if (round.grantedBy(nodeIndex)) return 0;
@@ -163,8 +185,9 @@ export class Ticket implements QueueTicket {
   }
 
   /**
-   * Where the nodes say that the ticket stands that have put it in their queues. If their scores differ, it takes a later
-   * one that a quorum of them will have next time: else each contender may be the first on some nodes and on no quorum.
+   * Where the nodes say that the ticket stands that have put it in their queues. If their scores
+   * differ, it takes a later one that a quorum of them will have next time: else each contender may
+   * be the first on some nodes and on no quorum.
    */
   agree(round: Round): QueuePosition[] {
     const positions = this.#positions.flatMap((position, nodeIndex) => {
@@ -184,7 +207,8 @@ export class Ticket implements QueueTicket {
   /**
    * Takes the ticket out of the queues.
    *
-   * @param won The round that won a key of the pool, if it did: nodes that granted took the ticket out, and those that
+   * @param won The round that won a key of the pool, if it did: nodes that granted took the ticket
+   * out, and those that
    *   have not answered yet do so, or report it.
    */
   leave(keys: readonly string[], won?: Round): void {

@@ -12,7 +12,8 @@ export async function heapBytes(): Promise<number> {
     gc?: () => void;
     Bun?: { gc(sync: boolean): void };
   };
-  // Collected twice, with a turn of the event loop between: what a finished turn still held is free then.
+  // Collected twice, with a turn of the event loop between: what a finished turn still held is free
+  // then.
   for (let i = 0; i < 2; i++) {
     await new Promise((resolve) => setTimeout(resolve, 20));
     if (Bun !== undefined) Bun.gc(true);

@@ -1,9 +1,9 @@
 /**
  * The bench: this library side by side with the floor and with its peers, on five local servers.
  *
- * Every contender has a process of its own, the servers are outside, and contenders take turns round by
- * round, so that noise is shared; tables show medians over the rounds, and in brackets the median of the
- * ratios to the floor of the same round. Trust the ratios, not the absolute figures.
+ * Every contender has a process of its own, the servers are outside, and contenders take turns
+ * round by round, so that noise is shared; tables show medians over the rounds, and in brackets the
+ * median of the ratios to the floor of the same round. Trust the ratios, not the absolute figures.
  *
  * @module
  */
@@ -100,7 +100,9 @@ async function main(): Promise<void> {
   for (const scenario of scenarios) await scenario(bench);
 }
 
-/** Connects a contender and lets its code be compiled; one that fails is left out, and said to be. */
+/**
+ * Connects a contender and lets its code be compiled; one that fails is left out, and said to be.
+ */
 async function opened(worker: WorkerProcess, { servers, durationMs }: Bench): Promise<boolean> {
   try {
     await worker.open(servers.urls);

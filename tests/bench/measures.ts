@@ -73,8 +73,9 @@ async function sequential(contender: Contender, params: Figures): Promise<Figure
 }
 
 /**
- * `count` pairs with fencing tokens on fresh resources, called after `round`, and as many on used ones, each behind a pair
- * without, so that whatever disturbs the machine disturbs all of them: latency.
+ * `count` pairs with fencing tokens on fresh resources, called after `round`, and as many on used
+ * ones, each behind a pair without, so that whatever disturbs the machine disturbs all of them:
+ * latency.
  */
 async function fenced(contender: Contender, params: Figures): Promise<Figures> {
   const plain: number[] = [];
@@ -102,8 +103,8 @@ async function fenced(contender: Contender, params: Figures): Promise<Figures> {
 }
 
 /**
- * `inFlight` pairs at any time for `durationMs`, each on a resource of its own. A contender that has the choice writes
- * the commands of one moment together if `pipelined` is 1.
+ * `inFlight` pairs at any time for `durationMs`, each on a resource of its own. A contender that
+ * has the choice writes the commands of one moment together if `pipelined` is 1.
  */
 async function concurrent(contender: Contender, params: Figures): Promise<Figures> {
   contender.pipeline?.(params.pipelined === 1);

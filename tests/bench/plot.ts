@@ -1,5 +1,6 @@
 /**
- * The plot of throughput over locks in flight: an SVG that needs nothing else, light or dark as its reader's system is.
+ * The plot of throughput over locks in flight: an SVG that needs nothing else, light or dark as its
+ * reader's system is.
  *
  * @module
  */
@@ -33,7 +34,10 @@ const LABEL_GAP = 28;
 /** A name further away from its line than this is connected with it. */
 const CONNECTED_BEYOND = 3;
 
-/** Colours by class: light, dark. The background is drawn too, because the page around may be of the other kind. */
+/**
+ * Colours by class: light, dark. The background is drawn too, because the page around may be of the
+ * other kind.
+ */
 const COLOURS: Record<string, readonly [light: string, dark: string]> = {
   back: ["#ffffff", "#0d1117"],
   text: ["#1f2328", "#e6edf3"],
@@ -95,7 +99,10 @@ interface Scale {
   place(value: number): number;
 }
 
-/** A logarithmic scale over the values, with a tick where one of `digits` is followed by nothing but zeros. */
+/**
+ * A logarithmic scale over the values, with a tick where one of `digits` is followed by nothing but
+ * zeros.
+ */
 function logScale(
   values: readonly number[],
   [start, end]: readonly [number, number],
@@ -114,7 +121,10 @@ function logScale(
   };
 }
 
-/** The next number down that has one digit that is not zero; up, away from zero, for a negative number. */
+/**
+ * The next number down that has one digit that is not zero; up, away from zero, for a negative
+ * number.
+ */
 function roundedDown(value: number): number {
   const unit = 10 ** Math.floor(Math.log10(Math.abs(value)));
   return Math.floor(value / unit) * unit;
@@ -127,7 +137,9 @@ function classNames(lines: readonly Series[]): string[] {
   );
 }
 
-/** Moves names apart that would lie on each other, in their order, and keeps them within the area. */
+/**
+ * Moves names apart that would lie on each other, in their order, and keeps them within the area.
+ */
 function spread(places: readonly number[]): number[] {
   const order = [...places.keys()].sort((a, b) => places[a]! - places[b]!);
   const moved = [...places];

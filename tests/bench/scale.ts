@@ -12,7 +12,10 @@ import { percentile } from "./statistics.ts";
 
 /** How many locks are acquired or released at a time, and clients made. */
 const AT_A_TIME = 500;
-/** For how long after its last command a client still looks whether replies are missing, in milliseconds, and some. */
+/**
+ * For how long after its last command a client still looks whether replies are missing, in
+ * milliseconds, and some.
+ */
 const CALM_AFTER_MS = 2_000;
 /** The share of the TTL after which a lock is extended. */
 const EXTEND_AFTER_FACTOR = 1 / 3;
@@ -62,7 +65,10 @@ export async function letGo(): Promise<Figures> {
   return {};
 }
 
-/** Makes `clients` clients, each with connections of its own to every node, and has each acquire and release a lock. */
+/**
+ * Makes `clients` clients, each with connections of its own to every node, and has each acquire and
+ * release a lock.
+ */
 export async function connectMany(contender: Contender, params: Figures): Promise<Figures> {
   const sizeBytes = process.memoryUsage().rss;
   const startMs = performance.now();

@@ -10,7 +10,10 @@ import type { Figures } from "./measures.ts";
 /** Commands whose time is read. */
 const TIMED = ["set", "evalsha"] as const;
 
-/** What all servers together have spent since their start, in microseconds, and how many calls they served. */
+/**
+ * What all servers together have spent since their start, in microseconds, and how many calls they
+ * served.
+ */
 export async function serverUsage(servers: readonly RedisServer[]): Promise<Figures> {
   const total: Figures = { cpuUs: 0 };
   for (const name of TIMED) total[`${name}Us`] = total[`${name}Calls`] = 0;
@@ -34,7 +37,10 @@ export async function serverUsage(servers: readonly RedisServer[]): Promise<Figu
   return total;
 }
 
-/** What the servers spent between two looks: CPU per pair, and the time of one call of each command; NaN without calls. */
+/**
+ * What the servers spent between two looks: CPU per pair, and the time of one call of each command;
+ * NaN without calls.
+ */
 export function usageSince(before: Figures, after: Figures, pairs: number): Figures {
   const spent = (figure: string) => after[figure]! - before[figure]!;
   return {

@@ -4,7 +4,10 @@
  * @module
  */
 
-/** The smallest sample that at least `share` (0 to 1) of the samples do not exceed; NaN without samples. */
+/**
+ * The smallest sample that at least `share` (0 to 1) of the samples do not exceed; NaN without
+ * samples.
+ */
 export function percentile(samples: readonly number[], share: number): number {
   const sorted = [...samples].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;

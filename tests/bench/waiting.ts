@@ -32,8 +32,8 @@ export async function disperse(): Promise<Figures> {
 }
 
 /**
- * Has `calls` calls want the lock at once, `turns` times each, each work `workMs` with it, and looks at who got it, and
- * when.
+ * Has `calls` calls want the lock at once, `turns` times each, each work `workMs` with it, and
+ * looks at who got it, and when.
  */
 export async function contend(_contender: Contender, params: Figures): Promise<Figures> {
   const order: number[] = [];
@@ -97,7 +97,9 @@ export async function handOff(_contender: Contender, params: Figures): Promise<F
   return { handOffUs: percentile(samplesMs, 0.5) * 1_000 };
 }
 
-/** One holds `count` resources, and another waits for all of them: what a wait keeps of the heap. */
+/**
+ * One holds `count` resources, and another waits for all of them: what a wait keeps of the heap.
+ */
 export async function standBy(_contender: Contender, params: Figures): Promise<Figures> {
   const [one, other] = clients;
   const names = Array.from({ length: params.count! }, (_, index) => `bench-stand-by:${index}`);

@@ -43,7 +43,9 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Where Node and Bun find what they import by name. */
 const PACKAGES = `${ROOT}.cache/bench`;
 
-/** Puts recipes for other clients, and this library under its name, where Node and Bun find them. */
+/**
+ * Puts recipes for other clients, and this library under its name, where Node and Bun find them.
+ */
 export async function installRecipes(names: readonly string[]): Promise<void> {
   const own = `${PACKAGES}/node_modules/@hasp/redlock`;
   await Deno.mkdir(own, { recursive: true });
@@ -57,7 +59,10 @@ export async function installRecipes(names: readonly string[]): Promise<void> {
   Deno.env.set("BENCH_PACKAGES", PACKAGES);
 }
 
-/** Installs the peers and their clients, at the versions that Deno takes, where Node and Bun find them. */
+/**
+ * Installs the peers and their clients, at the versions that Deno takes, where Node and Bun find
+ * them.
+ */
 export async function installPeers(): Promise<void> {
   const { imports } = JSON.parse(await Deno.readTextFile(`${ROOT}deno.json`)) as {
     imports: Record<string, string>;
@@ -94,7 +99,10 @@ export class WorkerProcess implements AsyncDisposable {
     [this.#child, this.#writer, this.#answers] = this.#start();
   }
 
-  /** Makes the contender connect to the nodes, after closing what it had before; in a new process, if it was killed. */
+  /**
+   * Makes the contender connect to the nodes, after closing what it had before; in a new process,
+   * if it was killed.
+   */
   async open(urls: string[]): Promise<void> {
     if (this.#ended) {
       await this[Symbol.asyncDispose]();

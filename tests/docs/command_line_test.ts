@@ -149,7 +149,10 @@ Deno.test("docs: what hasp is shown to print while a stuck lock is freed is what
   assertEquals(comparable(printed.replaceAll(invoice.digits, digits)), comparable(shown));
 });
 
-/** Lines without what differs each time: of holders is left which of them are the same, and of times that there is one. */
+/**
+ * Lines without what differs each time: of holders is left which of them are the same, and of times
+ * that there is one.
+ */
 function comparable(text: string, order?: "sorted"): string[] {
   const lines = text.trimEnd().split("\n");
   if (order) lines.sort();
@@ -285,7 +288,10 @@ Deno.test("docs: the table of exit codes has every code", () => {
   );
 });
 
-/** A folder with the scripts of the page, which note that they ran, `hasp` on the path, and three nodes. */
+/**
+ * A folder with the scripts of the page, which note that they ran, `hasp` on the path, and three
+ * nodes.
+ */
 async function makePlace() {
   const servers = await startServers(3);
   const folder = await Deno.makeTempDir({ prefix: "hasp-" });

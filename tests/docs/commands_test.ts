@@ -119,7 +119,10 @@ Deno.test("docs: the tests for the runners of Node and Bun, Vitest, Jest, ts-jes
   });
 });
 
-/** A folder for one run, below the tools of a set where it is given, with the npm package of `consumer`. */
+/**
+ * A folder for one run, below the tools of a set where it is given, with the npm package of
+ * `consumer`.
+ */
 async function testFolder(set?: ToolSet, consumer?: string) {
   const dir = set && dirname(await findTools(set));
   const path = await Deno.makeTempDir({ dir });

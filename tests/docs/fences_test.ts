@@ -85,7 +85,10 @@ for (const fence of FENCES.filter(({ language, marks }) => language === "ts" && 
   }
 }
 
-/** An example as it is; or, if work of some length is in it, with work shorter and work longer than its wait. */
+/**
+ * An example as it is; or, if work of some length is in it, with work shorter and work longer than
+ * its wait.
+ */
 function atDurations(code: string): [work: string, code: string][] {
   if (code.search(WORK) < 0) return [["", code]];
   const waitMs = Number(WAIT.exec(code)?.[1].replaceAll("_", "") ?? 0);
@@ -198,7 +201,10 @@ async function outputInDeno(code: string, args: string[]): Promise<string[]> {
   }
 }
 
-/** Writes an example as what the runtime loads: Node and Bun get JavaScript that Node 20 understands. */
+/**
+ * Writes an example as what the runtime loads: Node and Bun get JavaScript that Node 20
+ * understands.
+ */
 async function scriptIn({ folder }: Consumer, { code, language }: Fence): Promise<string> {
   const script = `${folder}/example.mjs`;
   if (language === "js") await Deno.writeTextFile(script, code);

@@ -1,4 +1,6 @@
-/** The files for three hosts: the server starts with them, and its user needs each of its rights. */
+/**
+ * The files for three hosts: the server starts with them, and its user needs each of its rights.
+ */
 
 import { assert, assertEquals } from "@std/assert";
 import { createRedlock, type Redlock, type RedlockEvent, type RedlockOptions } from "../../mod.ts";
@@ -167,8 +169,9 @@ async function failures(servers: ServerGroup, user: string, rules: readonly stri
 }
 
 /**
- * Without these nothing fails, but each refusal stands in `ACL LOG`: an error, too, proves that a connection works,
- * PUBLISH also counts who subscribes, and locks that may not be read together are released one by one.
+ * Without these nothing fails, but each refusal stands in `ACL LOG`: an error, too, proves that a
+ * connection works, PUBLISH also counts who subscribes, and locks that may not be read together are
+ * released one by one.
  */
 const HARMLESS: readonly string[] = ["+ping", "+pubsub|numsub", "+mget"];
 

@@ -1,4 +1,7 @@
-/** The module and the decorator of the page on NestJS, compiled as TypeScript compiles a program of Nest. */
+/**
+ * The module and the decorator of the page on NestJS, compiled as TypeScript compiles a program of
+ * Nest.
+ */
 
 import { assertEquals } from "@std/assert";
 import { startNodes } from "@hasp/redlock/testing";

@@ -33,7 +33,10 @@ const keyPrefix = aclRules.find((rule) => /^~.+:\*$/u.test(rule))!.slice(1, -1);
 /** The patterns for the keys of `~hasp:*` that the page has for servers that applications share. */
 const sharedPatterns = /`(~hasp:\S+(?: ~hasp:\S+)+)`/u.exec(operations)![1].split(" ");
 
-/** The words of the commands, as shown and as the page says to change them, by the prefix that clients use then. */
+/**
+ * The words of the commands, as shown and as the page says to change them, by the prefix that
+ * clients use then.
+ */
 const ACL_VARIANTS: readonly [what: string, prefix: string, change: (word: string) => string[]][] =
   [
     ["as shown", keyPrefix, (word) => [word]],
@@ -172,7 +175,10 @@ Deno.test("docs: a server starts with the lines of redis.conf that are shown", a
   }
 });
 
-/** Whether a fence has lines of redis.conf and no more; `hosts_test.ts` and `tls_test.ts` have the others. */
+/**
+ * Whether a fence has lines of redis.conf and no more; `hosts_test.ts` and `tls_test.ts` have the
+ * others.
+ */
 function isConfiguration({ language, marks }: Fence): boolean {
   return language === "conf" && marks.includes("redis");
 }

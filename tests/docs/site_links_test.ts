@@ -1,4 +1,6 @@
-/** What `deno task docs` makes of links and headings; tests/site builds the whole and looks at it. */
+/**
+ * What `deno task docs` makes of links and headings; tests/site builds the whole and looks at it.
+ */
 
 import { assertEquals } from "@std/assert";
 import { checkLinks } from "../../scripts/docs/links.ts";

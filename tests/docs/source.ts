@@ -33,7 +33,10 @@ const symbols = new Map<string, Definition>(
   )).flat(),
 );
 
-/** The names of the public properties and methods of an exported class or interface, inherited ones included. */
+/**
+ * The names of the public properties and methods of an exported class or interface, inherited ones
+ * included.
+ */
 export function membersOf(name: string): string[] {
   const { properties = [], methods = [], extends: bases = [] } = symbols.get(name)!;
   const own = [...properties, ...methods].map((member) => member.name);
@@ -57,7 +60,10 @@ interface UnionMember {
   readonly fields: readonly string[];
 }
 
-/** The objects of an exported union, each of which has fields of its own, and perhaps those of an interface. */
+/**
+ * The objects of an exported union, each of which has fields of its own, and perhaps those of an
+ * interface.
+ */
 export function objectsOf(name: string): UnionMember[] {
   return (symbols.get(name)!.tsType!.value as TypeNode[]).map((part) => {
     const inner = part.kind === "parenthesized" ? part.value as TypeNode : part;

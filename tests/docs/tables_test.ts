@@ -92,9 +92,11 @@ function checkDefault(option: string, cell: string): void {
     const expected = given.map((ttlMs) => Math.min(Math.max(ttlMs / divisor, least), most));
     assertEquals(given.map((ttlMs) => resolved({ ttlMs, driftFactor: 0 })[option]), expected);
   } else if (option === "label") {
-    assertEquals([cell, resolved({})[option]], ["`host:pid`", ""]); // the client's, not the options'
+    // the client's, not the options'
+    assertEquals([cell, resolved({})[option]], ["`host:pid`", ""]);
   } else if (option === "autoExtend") {
-    assertEquals(resolved({})[option], undefined); // `using` and `acquire` have defaults of their own
+    // `using` and `acquire` have defaults of their own
+    assertEquals(resolved({})[option], undefined);
   } else {
     const [text = cell] = codes(cell);
     const values: Options = {

@@ -23,7 +23,10 @@ function codeMarked(language: string, mark: string): string {
   return code;
 }
 
-/** A place with the certificates of the page, and three servers with its configuration, all on this host. */
+/**
+ * A place with the certificates of the page, and three servers with its configuration, all on this
+ * host.
+ */
 async function startPlace() {
   const folder = await Deno.makeTempDir({ prefix: "hasp-" });
   const servers: Deno.ChildProcess[] = [];

@@ -23,13 +23,17 @@ export async function addJob(redlock: Redlock, jobs: Jobs, account: string): Pro
     await jobs.add("invoice", { resource, token }, { attempts: 5, backoff: 1_000 });
     return true;
   } catch (error) {
-    const taken = await redlock.adopt(token); // the queue does not have the job: takes the lock back
+    // the queue does not have the job: takes the lock back
+    const taken = await redlock.adopt(token);
     await taken.release();
     throw error;
   }
 }
 
-/** Creates a processor: `new Worker("invoices", jobProcessor(redlock, sendInvoice), { connection })`. */
+/**
+ * Creates a processor: `new Worker("invoices", jobProcessor(redlock, sendInvoice), { connection
+ * })`.
+ */
 export function jobProcessor(
   redlock: Redlock,
   work: (account: string, signal: AbortSignal) => Promise<void>,

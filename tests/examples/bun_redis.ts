@@ -7,9 +7,12 @@
 import { commandNode, type LockNode } from "@hasp/redlock/nodes";
 import { RedisClient } from "bun";
 
-/** Connects to a server, and makes a node of it. Close the node first, then the client by `close()`. */
+/**
+ * Connects to a server, and makes a node of it. Close the node first, then the client by `close()`.
+ */
 export async function bunRedisNode(url: string): Promise<{ node: LockNode; close(): void }> {
-  // While the connection is down, commands fail at once. Bun's way to reconnect ends with the first time-out.
+  // While the connection is down, commands fail at once. Bun's way to reconnect ends with the first
+  // time-out.
   const options = { enableOfflineQueue: false, autoReconnect: false, connectionTimeout: 2_000 };
   const redis = new RedisClient(url, options);
   const connect = () => redis.connect().catch(() => {}); // the node's votes report it

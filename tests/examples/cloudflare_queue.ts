@@ -1,5 +1,6 @@
 /**
- * A Cloudflare Worker that takes the lock of a job in a request, and does the job when its message comes out of a queue.
+ * A Cloudflare Worker that takes the lock of a job in a request, and does the job when its message
+ * comes out of a queue.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * A handler for Deno Deploy: `POST /jobs/42` does the job once, however many requests and regions ask for it.
+ * A handler for Deno Deploy: `POST /jobs/42` does the job once, however many requests and regions
+ * ask for it.
  *
  * @module
  */
@@ -8,7 +9,8 @@ import { createRedlock } from "@hasp/redlock";
 import { RedisClient } from "@hasp/redlock/redis";
 import { once, sendInvoice } from "./once.ts";
 
-// All requests share these clients. They connect when a connection is first needed, and stay connected.
+// All requests share these clients. They connect when a connection is first needed, and stay
+// connected.
 const redlock = createRedlock(Deno.env.get("REDIS_NODES"));
 const store = new RedisClient(Deno.env.get("STORE_URL")!);
 

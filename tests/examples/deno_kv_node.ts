@@ -9,7 +9,10 @@ import type { Grant, LockNode } from "@hasp/redlock/nodes";
 
 type Held = { value: string; untilMs: number } | null;
 
-/** Keeps locks in Deno KV. A lock ends `skewMs` late, because that much the clients' clocks may differ. */
+/**
+ * Keeps locks in Deno KV. A lock ends `skewMs` late, because that much the clients' clocks may
+ * differ.
+ */
 export function denoKvNode(kv: Deno.Kv, skewMs = 1_000): LockNode {
   let last: Promise<unknown> = Promise.resolve();
   // Deno KV deletes an entry some time after `expireIn`, so the time is compared instead.
@@ -20,7 +23,8 @@ export function denoKvNode(kv: Deno.Kv, skewMs = 1_000): LockNode {
       const changes = entries.map(({ key, value }) => ({ key, held: next(alive(value)) }))
         .filter(({ held }) => held !== "no");
       const granted = changes.length === keys.length;
-      if (!granted && (all || changes.length === 0)) return "denied"; // a write would disturb others
+      // a write would disturb others
+      if (!granted && (all || changes.length === 0)) return "denied";
       const atomic = kv.atomic().check(...entries);
       for (const { key, held } of changes) held ? atomic.set(key, held) : atomic.delete(key);
       return !(await atomic.commit()).ok ? await run() : granted ? "granted" : "denied";

@@ -7,7 +7,8 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Grant, KeyState, LockNode, LockRequest } from "@hasp/redlock/nodes";
 
-const HELD = "key IN (SELECT value FROM json_each(?1)) AND until > ?4"; // ?1: the keys, ?4: the time
+// ?1: the keys, ?4: the time
+const HELD = "key IN (SELECT value FROM json_each(?1)) AND until > ?4";
 const SET = "INSERT OR REPLACE INTO lock SELECT value, ?2, ?4 + ?3 FROM json_each(?1)";
 const INSPECT = "SELECT value, until - ?2 AS remainingMs FROM lock WHERE key = ?1 AND until > ?2";
 

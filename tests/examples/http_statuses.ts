@@ -1,5 +1,6 @@
 /**
- * The answers of an HTTP handler without the lock: 409 if another request holds it, 503 if too few nodes answer.
+ * The answers of an HTTP handler without the lock: 409 if another request holds it, 503 if too few
+ * nodes answer.
  *
  * @module
  */
@@ -13,8 +14,8 @@ export function exclusive(
 ): (request: Request) => Promise<Response> {
   return async (request) => {
     const { pathname } = new URL(request.url);
-    // A second click must not wait for its turn, or it works too. If the client disconnects or the lock is lost, `signal`
-    // stops the work.
+    // A second click must not wait for its turn, or it works too. If the client disconnects or the
+    // lock is lost, `signal` stops the work.
     const options = { waitMs: 0, signal: request.signal };
     try {
       return await redlock.using(pathname, options, ({ signal }) => work(signal));

@@ -7,7 +7,10 @@
 import { commandNode, type LockNode } from "@hasp/redlock/nodes";
 import { Redis } from "ioredis";
 
-/** Connects to a server, and makes a node of it. Close the node first, then the client by `disconnect()`. */
+/**
+ * Connects to a server, and makes a node of it. Close the node first, then the client by
+ * `disconnect()`.
+ */
 export async function ioredisNode(url: string): Promise<{ node: LockNode; redis: Redis }> {
   const redis = new Redis(url, {
     lazyConnect: true,

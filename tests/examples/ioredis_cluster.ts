@@ -8,8 +8,8 @@ import { commandNode, type LockNode } from "@hasp/redlock/nodes";
 import { Cluster, type ClusterNode } from "ioredis";
 
 /**
- * Connects to a cluster, and makes one node of it: `new Redlock([node], { keyPrefix: "{locks}:" })`. Close the node first,
- * then the client by `disconnect()`.
+ * Connects to a cluster, and makes one node of it: `new Redlock([node], { keyPrefix: "{locks}:"
+ * })`. Close the node first, then the client by `disconnect()`.
  */
 export async function clusterNode(
   startup: ClusterNode[],

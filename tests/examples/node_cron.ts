@@ -1,6 +1,6 @@
 /**
- * A program that cron starts on every machine at the same minute, and that does its work on one of them:
- * `0 3 * * *  node node_cron.js nightly-report`.
+ * A program that cron starts on every machine at the same minute, and that does its work on one of
+ * them: `0 3 * * *  node node_cron.js nightly-report`.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * A program in Node that runs on every machine, and leads on one of them. SIGTERM ends it: a leader finishes its step
- * and releases the lock, and another machine leads at once.
+ * A program in Node that runs on every machine, and leads on one of them. SIGTERM ends it: a leader
+ * finishes its step and releases the lock, and another machine leads at once.
  *
  * @module
  */
@@ -15,7 +15,8 @@ process.once("SIGTERM", () => stop.abort());
 const redlock = createRedlock(process.env.REDIS_NODES, { ttlMs: 10_000 });
 await redlock.lead("leader", { signal: stop.signal }, async ({ signal }) => {
   console.log("leading");
-  while (!signal.aborted) { // the work, step by step, until the lock is lost or the process is to stop
+  // the work, step by step, until the lock is lost or the process is to stop
+  while (!signal.aborted) {
     await setTimeout(1_000, undefined, { signal }).catch(() => {});
   }
   console.log("handed over");

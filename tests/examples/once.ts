@@ -7,13 +7,16 @@
 import type { Redlock } from "@hasp/redlock";
 import type { RedisClient } from "@hasp/redlock/redis";
 
-/** How long the record of a finished job is kept, in seconds: longer than anybody asks for the job again. */
+/**
+ * How long the record of a finished job is kept, in seconds: longer than anybody asks for the job
+ * again.
+ */
 const REMEMBERED_S = 86_400;
 
 /**
- * Does a job unless it has been done. The lock lets one caller at a time look at the record and do the job. The record
- * is in a Redis server that is not one of the lock's nodes, because it must survive what the lock survives: a node that
- * is down.
+ * Does a job unless it has been done. The lock lets one caller at a time look at the record and do
+ * the job. The record is in a Redis server that is not one of the lock's nodes, because it must
+ * survive what the lock survives: a node that is down.
  *
  * @param redlock The lock client.
  * @param store Where the record is kept.

@@ -4,7 +4,10 @@ import { MeterProvider, type MetricReader } from "@opentelemetry/sdk-metrics";
 import { BasicTracerProvider, type SpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { otelListener } from "@hasp/redlock/otel";
 
-/** What an application does once, at its start; packages such as `@opentelemetry/sdk-node` do it too. */
+/**
+ * What an application does once, at its start; packages such as `@opentelemetry/sdk-node` do it
+ * too.
+ */
 export function startTelemetry(spanProcessor: SpanProcessor, reader: MetricReader): void {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [spanProcessor] }));

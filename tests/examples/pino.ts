@@ -1,7 +1,10 @@
 import { type DestinationStream, type Level, pino } from "pino";
 import type { EventListener, RedlockEvent, Vote } from "@hasp/redlock";
 
-/** `error`: somebody must look at it; also `denied` without a quorum. `warn`: it may lead to such an event. */
+/**
+ * `error`: somebody must look at it; also `denied` without a quorum. `warn`: it may lead to such an
+ * event.
+ */
 const LEVELS: Record<RedlockEvent["type"], Level> = {
   "attempt": "trace",
   "woken": "trace",

@@ -1,5 +1,6 @@
 /**
- * How the consumer of a queue gets the lock of a message: what the examples of hand-over have in common.
+ * How the consumer of a queue gets the lock of a message: what the examples of hand-over have in
+ * common.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * A Cloudflare Worker that locks over HTTP: `POST /jobs/42` does the job once, however many requests ask for it.
+ * A Cloudflare Worker that locks over HTTP: `POST /jobs/42` does the job once, however many
+ * requests ask for it.
  *
  * @module
  */

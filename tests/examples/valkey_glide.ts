@@ -20,11 +20,14 @@ const translated = (reply: unknown): unknown => {
   return reply.flatMap((part) => part?.key ? [part.key, part.value] : [translated(part)]);
 };
 
-/** Makes a node of a server; it connects later. Close the node first, then the client by `close()`. */
+/**
+ * Makes a node of a server; it connects later. Close the node first, then the client by `close()`.
+ */
 export async function glideNode(url: string) {
   const { hostname: host, port, host: name } = new URL(url);
   const addresses = [{ host, port: Number(port || 6379) }];
-  const options = { addresses, requestTimeout: 5_000 }; // the node's `timeoutMs` ends the wait before
+  // the node's `timeoutMs` ends the wait before
+  const options = { addresses, requestTimeout: 5_000 };
   const glide = await GlideClient.createClient({ ...options, lazyConnect: true });
   const node = commandNode({
     name,

@@ -1,5 +1,6 @@
 /**
- * The browsers' Web Locks API, `locks.request(name, options, callback)`, over all processes of a service.
+ * The browsers' Web Locks API, `locks.request(name, options, callback)`, over all processes of a
+ * service.
  *
  * @module
  */
@@ -50,7 +51,10 @@ export class Locks {
     return lock ? await this.#run(lock, name, mode, callback) : await callback(null);
   }
 
-  /** Runs the callback with the lock; rejects with an `AbortError` if the lock is stolen or lost meanwhile. */
+  /**
+   * Runs the callback with the lock; rejects with an `AbortError` if the lock is stolen or lost
+   * meanwhile.
+   */
   async #run<T>(lock: Lock, name: string, mode: LockMode, callback: Callback<T>): Promise<T> {
     const lost = Promise.withResolvers<never>();
     const end = () => lost.reject(new DOMException("The lock was stolen or lost", "AbortError"));

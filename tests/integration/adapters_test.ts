@@ -1,4 +1,6 @@
-/** The interfaces of others on this library: Web Locks, verrou's stores, node-cron's coordinator. */
+/**
+ * The interfaces of others on this library: Web Locks, verrou's stores, node-cron's coordinator.
+ */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { delay } from "@std/async";
@@ -130,7 +132,8 @@ pairTest(
     await isStolen; // with its next extension
     assertEquals((await one.inspect("a")).held, true);
     const again = theirs.request("a", { steal: true }, third.callback);
-    await assertRejects(() => taken, DOMException, "The lock was stolen or lost"); // at once: the same process
+    // at once: the same process
+    await assertRejects(() => taken, DOMException, "The lock was stolen or lost");
     third.end();
     assertEquals(await again, "ended");
   },

@@ -1,5 +1,6 @@
 /**
- * Calls for any one of several resources, on real servers: as many have one as there are, whatever becomes of nodes.
+ * Calls for any one of several resources, on real servers: as many have one as there are, whatever
+ * becomes of nodes.
  */
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { createRedlock, type Redlock, slots } from "../../mod.ts";

@@ -1,4 +1,7 @@
-/** Many locks of one client at once, on real servers: nothing is refused for crowding, and nothing stays. */
+/**
+ * Many locks of one client at once, on real servers: nothing is refused for crowding, and nothing
+ * stays.
+ */
 import { assertEquals, assertGreater, assertLess } from "@std/assert";
 import { createRedlock, type Lock, type Redlock, type RedlockOptions } from "../../mod.ts";
 import { connect, type RedisClient, type Reply } from "../../src/redis/mod.ts";

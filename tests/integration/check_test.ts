@@ -26,13 +26,19 @@ const shared = shareServers(5);
 
 const PASSWORD = "s3cret-of-nobody";
 
-/** How long a busy machine may pause the process, in milliseconds; clocks that are apart are seconds apart here. */
+/**
+ * How long a busy machine may pause the process, in milliseconds; clocks that are apart are seconds
+ * apart here.
+ */
 const PAUSE_MS = 100;
 
 /** How long slow nodes take to answer, in milliseconds. */
 const DELAY_MS = 20;
 
-/** What is found, without what all servers of tests have in common: they are young, and keep nothing on disk. */
+/**
+ * What is found, without what all servers of tests have in common: they are young, and keep nothing
+ * on disk.
+ */
 function codes({ findings }: HealthReport): FindingCode[] {
   const common: readonly FindingCode[] = ["RESTARTED", "NOT_PERSISTENT"];
   return findings.map(({ code }) => code).filter((code) => !common.includes(code));
@@ -59,7 +65,8 @@ Deno.test("check() finds nothing amiss with five masters, and leaves nothing beh
       ["master", false, false, "everysec", "noeviction"],
     );
     assertEquals([node.reachable, node.refused], [true, undefined]);
-    // It is one clock; a busy machine may pause the process between reading it and the time that passed.
+    // It is one clock; a busy machine may pause the process between reading it and the time that
+    // passed.
     assertLess(Math.abs(node.clockOffsetMs!), node.roundTripMs! / 2 + PAUSE_MS);
   }
   assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0, 0, 0]);

@@ -1,4 +1,7 @@
-/** `hasp demo`: counts with the lock and without it, on servers that it finds or brings, and can be ended. */
+/**
+ * `hasp demo`: counts with the lock and without it, on servers that it finds or brings, and can be
+ * ended.
+ */
 
 import { assert, assertEquals, assertGreater, assertLess, assertMatch } from "@std/assert";
 import { findRedisServer } from "../../scripts/find_redis.ts";

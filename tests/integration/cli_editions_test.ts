@@ -1,4 +1,7 @@
-/** The command line in every form in which people get it: exclusion while nodes fail, and every exit path. */
+/**
+ * The command line in every form in which people get it: exclusion while nodes fail, and every exit
+ * path.
+ */
 
 import { assert, assertEquals, assertGreater, assertMatch } from "@std/assert";
 import { join } from "node:path";
@@ -26,7 +29,10 @@ const END_WITHIN_MS = 120_000;
 /** What `deno compile` says if it cannot download the runtime that it puts into binaries. */
 const NO_RUNTIME = /Setting up base binary/;
 
-/** Processes that run `hasp run` at the same time, how often each does, and how often each command writes. */
+/**
+ * Processes that run `hasp run` at the same time, how often each does, and how often each command
+ * writes.
+ */
 const PROCESSES = 4;
 const RUNS = 4;
 const BEATS = 15;
@@ -66,7 +72,10 @@ async function testEdition(t: Deno.TestContext, edition: Edition): Promise<void>
   });
 }
 
-/** Far more than a command writes before it is killed, and yet not endless: it must not outlive a test that fails. */
+/**
+ * Far more than a command writes before it is killed, and yet not endless: it must not outlive a
+ * test that fails.
+ */
 const MANY_BEATS = 2_000;
 
 /** A command that writes its token and a name again and again. */
@@ -120,7 +129,8 @@ async function testExclusion(edition: Edition): Promise<void> {
   const run = ["run", "-r", "job", "--ttl", "4s", "--grace", "300ms", "-w", "forever"];
   const written = new Beats(() => folder.lines("beats"));
 
-  // Of those that run for long, one is killed, one is stopped, and one loses its lock with the quorum.
+  // Of those that run for long, one is killed, one is stopped, and one loses its lock with the
+  // quorum.
   await using killed = startHasp([...run, ...beats(MANY_BEATS, "killed")], options);
   await eventually(() => written.length > 0);
   await using stopped = startHasp([...run, ...beats(MANY_BEATS, "stopped")], options);
@@ -156,7 +166,9 @@ async function testExclusion(edition: Edition): Promise<void> {
   await gone([servers[1], servers[3], servers[4]], "job");
 }
 
-/** Two of five nodes are left: the command that ran is ended, and none of those that wait begins. */
+/**
+ * Two of five nodes are left: the command that ran is ended, and none of those that wait begins.
+ */
 async function testNobodyRuns(
   loser: Program,
   written: Beats,
@@ -212,7 +224,9 @@ async function testExitPaths(edition: Edition): Promise<void> {
   await testOutput(edition, urls);
 }
 
-/** Two outputs that cannot be written, as scripts for a shell that runs `"$@"` and prints its code. */
+/**
+ * Two outputs that cannot be written, as scripts for a shell that runs `"$@"` and prints its code.
+ */
 const TO_FULL_DISK = '"$@" >/dev/full; echo $?';
 const TO_NOBODY = '{ { yes; "$@"; echo $? >&3; } | true; } 3>&1'; // `yes` ends when the reader has
 
@@ -240,12 +254,16 @@ async function testInterruption(edition: Edition, servers: ServerGroup): Promise
   await eventually(async () => assertEquals(await queueLengths(servers), [0, 0, 0]));
 }
 
-/** If no process can be started, `hasp` ends with a code of its own, and releases the lock. Another client has it before. */
+/**
+ * If no process can be started, `hasp` ends with a code of its own, and releases the lock. Another
+ * client has it before.
+ */
 async function testNoFileLeft(edition: Edition, servers: ServerGroup): Promise<void> {
   const args = ["run", "-r", "job", "-w", "forever", "--", "true"];
   await using waiting = startHasp(args, { edition, urls: servers.urls });
   await eventually(async () => assertEquals(await queueLengths(servers), [1, 1, 1]));
-  await succeed("prlimit", ["--pid", `${waiting.pid}`, "--nofile=3"]); // it may open no further file
+  // it may open no further file
+  await succeed("prlimit", ["--pid", `${waiting.pid}`, "--nofile=3"]);
   await onAll(servers, "DEL", "job");
   const { code, stderr } = await waiting.end(END_WITHIN_MS);
   assertEquals(code, 125);
@@ -272,7 +290,8 @@ async function testLoss(edition: Edition, servers: ServerGroup): Promise<void> {
 Deno.test("deno compile takes the command line with all that it imports", async () => {
   await using folder = await makeFolder();
   const binary = `${folder.path}/hasp`;
-  // Deno itself stands in for the runtime that it puts into binaries, as that may have to be downloaded.
+  // Deno itself stands in for the runtime that it puts into binaries, as that may have to be
+  // downloaded.
   const { success, stderr } = await plainCommand(Deno.execPath(), {
     args: compileArgs(binary),
     env: { DENORT_BIN: Deno.execPath() },

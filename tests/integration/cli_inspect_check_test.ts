@@ -1,4 +1,7 @@
-/** `hasp inspect` and `hasp check`: what they print, for people and for programs, and their exit codes. */
+/**
+ * `hasp inspect` and `hasp check`: what they print, for people and for programs, and their exit
+ * codes.
+ */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { hasp } from "../support/command_line.ts";

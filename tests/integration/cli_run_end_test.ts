@@ -6,7 +6,10 @@ import { eventually } from "../support/eventually.ts";
 import { startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 
-/** What comes later than this, on a machine that does nothing else, shows that the machine stood still. */
+/**
+ * What comes later than this, on a machine that does nothing else, shows that the machine stood
+ * still.
+ */
 const STALLED_MS = 300;
 
 const shared = shareServers(3);
@@ -141,8 +144,10 @@ Deno.test("hasp run asks the command to end before its lock expires, and kills i
   assertMatch(stderr, /^hasp: Cannot extend the lock, which is certain for another \d+ ms; the/);
   const lines = folder.lines("beats");
   const [asked, last] = [lines.indexOf("asked"), lines.length - 1];
-  assert(asked > 0 && asked < last, `asked in line ${asked} of ${last}`); // and had some time to end
-  // A beat that comes late shows that the machine stood still, and what then comes after the end proves nothing.
+  // and had some time to end
+  assert(asked > 0 && asked < last, `asked in line ${asked} of ${last}`);
+  // A beat that comes late shows that the machine stood still, and what then comes after the end
+  // proves nothing.
   const onTime = lines.findLast((line, at) => Number(line) - Number(lines[at - 1]) < STALLED_MS);
   assertLess(Number(onTime), expiresAtMs);
 });

@@ -12,7 +12,10 @@ import { eventually } from "../support/eventually.ts";
 /** Far longer than a command needs to start, in milliseconds. */
 const LONG_ENOUGH_MS = 500;
 
-/** The shells that `startCommand` has started here: other files of tests have children in this process too. */
+/**
+ * The shells that `startCommand` has started here: other files of tests have children in this
+ * process too.
+ */
 function shells(): number[] {
   return [WATCHER, gate(3)].flatMap((script) => childrenOf(Deno.pid, script));
 }

@@ -24,10 +24,16 @@ function watcherOf({ pid }: Program): number {
   return watcher;
 }
 
-/** `timeout` makes a process group, as the job control of shells does. What it starts ignores SIGTERM. */
+/**
+ * `timeout` makes a process group, as the job control of shells does. What it starts ignores
+ * SIGTERM.
+ */
 const OWN_GROUP = `timeout 600 sh -c "trap '' TERM; echo \\$\\$ ready; sleep 600"; true`;
 
-/** Starts `hasp run` with a command that makes a process group, and resolves to the processes in that too. */
+/**
+ * Starts `hasp run` with a command that makes a process group, and resolves to the processes in
+ * that too.
+ */
 async function startOwnGroup(urls: readonly string[], ...options: string[]) {
   const args = ["run", "-r", "job", "--ttl", "3s", "--grace", "500ms", ...options];
   const program = startHasp([...args, "--", "sh", "-c", OWN_GROUP], { urls });

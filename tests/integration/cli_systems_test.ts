@@ -1,4 +1,7 @@
-/** `hasp run` without a shell and without Redis, as it runs on every system: this file is run on macOS and Windows too. */
+/**
+ * `hasp run` without a shell and without Redis, as it runs on every system: this file is run on
+ * macOS and Windows too.
+ */
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { LOCK_LOST } from "../../src/cli/exit_codes.ts";

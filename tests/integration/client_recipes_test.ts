@@ -81,7 +81,10 @@ const CROWDS = {
 };
 Logger.setLoggerConfig("off"); // GLIDE logs each error that a server replies with
 
-/** Registers a case. A client that reconnects leaves a timer if it is closed meanwhile, which no sanitizer may mind. */
+/**
+ * Registers a case. A client that reconnects leaves a timer if it is closed meanwhile, which no
+ * sanitizer may mind.
+ */
 const prefixed = (recipe: string) => (name: string, run: () => Promise<void>) => {
   Deno.test({
     name: `${recipe}: ${name}`,

@@ -169,7 +169,8 @@ for (const { what, start, cause, isSilent } of TROUBLES) {
     }
     assertFalse(/right-password|wrong-password/.test(Deno.inspect(error, { depth: 9 })));
     await eventually(async () => {
-      assertEquals(await onAll(servers, "EXISTS", "invoice:42"), [0, 0]); // what was granted is taken back
+      // what was granted is taken back
+      assertEquals(await onAll(servers, "EXISTS", "invoice:42"), [0, 0]);
     });
   });
 }
@@ -283,8 +284,8 @@ for (const resource of ["one", ["one", "two", "three"]]) {
   Deno.test(`acquire(), extend() and release() of ${what} work after SCRIPT FLUSH each`, async () => {
     await using servers = shared.lend();
     await using redlock = createRedlock(servers.urls);
-    // Each script is sent whole the first time, then by its digest, and whole once more after NOSCRIPT: no attempt is
-    // repeated for it.
+    // Each script is sent whole the first time, then by its digest, and whole once more after
+    // NOSCRIPT: no attempt is repeated for it.
     const scripts = what === "one resource" ? 2 : 3;
     for (const digests of [0, scripts]) {
       await onAll(servers, "SCRIPT", "FLUSH");

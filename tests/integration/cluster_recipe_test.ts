@@ -9,7 +9,8 @@ import { startServer } from "../support/servers.ts";
 Deno.test("ioredis_cluster.ts locks, waits, fences and shares on a cluster if all keys have one hash tag", async () => {
   await using server = await startServer({
     config: ["cluster-enabled yes", "cluster-announce-ip 127.0.0.1"],
-    rights: ["+cluster|slots", "+cluster|info", "+info", "+command", "+readonly"], // of the client, which finds the nodes
+    // of the client, which finds the nodes
+    rights: ["+cluster|slots", "+cluster|info", "+info", "+command", "+readonly"],
   });
   await server.command("CLUSTER", "ADDSLOTSRANGE", 0, 16_383);
   await eventually(async () => {

@@ -1,4 +1,6 @@
-/** Compares the script that sets a creation marker, in memory, with what it does in a real server. */
+/**
+ * Compares the script that sets a creation marker, in memory, with what it does in a real server.
+ */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { commandBytes } from "../support/command_bytes.ts";
 import { CREATED } from "../../src/redis_node/scripts/creation.ts";

@@ -1,6 +1,7 @@
 /**
- * How many of the exported symbols JSR counts as documented: it reads all entry points at once, and a symbol that a
- * second one exports again counts there by the comment in front of its name in the export.
+ * How many of the exported symbols JSR counts as documented: it reads all entry points at once, and
+ * a symbol that a second one exports again counts there by the comment in front of its name in the
+ * export.
  */
 
 import { assert, assertGreaterOrEqual } from "@std/assert";

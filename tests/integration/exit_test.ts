@@ -9,8 +9,8 @@ import {
 import { type RedisServer, startServers } from "../support/servers.ts";
 
 /**
- * How long a process may stay after its last line, in milliseconds. What it could leave behind would keep it for
- * 20 000 (`nodeTimeoutMs`), 40 000 (silence of a connection) or 60 000 (`ttlMs`).
+ * How long a process may stay after its last line, in milliseconds. What it could leave behind
+ * would keep it for 20 000 (`nodeTimeoutMs`), 40 000 (silence of a connection) or 60 000 (`ttlMs`).
  */
 const EXIT_WITHIN_MS = 12_000;
 

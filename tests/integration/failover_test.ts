@@ -110,7 +110,8 @@ Deno.test("a client of a server that stays a replica connects ever more rarely, 
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   assertLessOrEqual(pair.dials, 10); // a hundred without a pause
-  assert(seen.size > 1); // the reply itself, and the errors of the connections that were left for it
+  // the reply itself, and the errors of the connections that were left for it
+  assert(seen.size > 1);
   assert([...seen].some((message) => REPLICA.test(message)), [...seen].join());
   for (let times = 0; times < 5; times++) {
     await refused(); // so the node's own connection is down

@@ -1,4 +1,6 @@
-/** Faked time over nodes that several tests share: Deno's sanitizers look at what each test leaves. */
+/**
+ * Faked time over nodes that several tests share: Deno's sanitizers look at what each test leaves.
+ */
 
 import { createRedlock } from "../../mod.ts";
 import { startFakeClock, startNodes, type TestNodes } from "../../src/testing/mod.ts";

@@ -59,7 +59,8 @@ Deno.test("FakeClock.tick() aborts the signal of a lock at the end of its validi
 
 Deno.test("FakeClock.tick() moves clients and nodes that exist already, and later ones", async () => {
   await using all = await startAll();
-  assert(await (await all.redlock.acquire("a")).release()); // the client's timer is set, in real time
+  // the client's timer is set, in real time
+  assert(await (await all.redlock.acquire("a")).release());
   using clock = startFakeClock();
   await using later = await startAll();
   await expectAbortAtEnd(later.redlock, (ms) => clock.tick(ms));

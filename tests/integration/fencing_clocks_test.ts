@@ -1,5 +1,6 @@
 /**
- * Fencing tokens over real servers where a clock is wrong, and where something else stands under a counter's key.
+ * Fencing tokens over real servers where a clock is wrong, and where something else stands under a
+ * counter's key.
  */
 import { assert, assertEquals, assertGreater, assertLess, assertRejects } from "@std/assert";
 import { QuorumError } from "../../mod.ts";

@@ -1,5 +1,6 @@
 /**
- * Fencing tokens over real servers: that they rise, what they cost, and that a store can refuse who is late.
+ * Fencing tokens over real servers: that they rise, what they cost, and that a store can refuse who
+ * is late.
  */
 import { assert, assertEquals, assertGreater, assertLess, assertLessOrEqual } from "@std/assert";
 import { createRedlock, type RedlockOptions } from "../../mod.ts";

@@ -14,7 +14,10 @@ import type { Connect } from "../../src/transport/transport.ts";
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** A client behind three proxies, of which the last `unanswered` accept no connection and refuse none. */
+/**
+ * A client behind three proxies, of which the last `unanswered` accept no connection and refuse
+ * none.
+ */
 async function startAll(unanswered: number, options: RedlockOptions, connecting?: Promise<void>) {
   await using stack = new AsyncDisposableStack();
   const nodes = stack.use(await startNodes(3));

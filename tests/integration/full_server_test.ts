@@ -1,4 +1,7 @@
-/** What a holder may still do on servers that have no memory left and evict nothing, as the manual asks. */
+/**
+ * What a holder may still do on servers that have no memory left and evict nothing, as the manual
+ * asks.
+ */
 
 import { assert, assertEquals, assertGreater, assertNotEquals, assertRejects } from "@std/assert";
 import { createRedlock, QuorumError, type Redlock, type RedlockOptions } from "../../mod.ts";

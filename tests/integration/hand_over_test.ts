@@ -8,7 +8,9 @@ import { gone, onAll, shareServers, warmUp } from "../support/shared_servers.ts"
 
 const shared = shareServers(3);
 
-/** How many locks are handed over to three clients each while servers are killed; 1 000 to be sure. */
+/**
+ * How many locks are handed over to three clients each while servers are killed; 1 000 to be sure.
+ */
 const LOCKS = Number(Deno.env.get("HASP_LOCKS") ?? 60);
 /** How many of them are on their way at a time. */
 const AT_ONCE = 10;
@@ -16,7 +18,10 @@ const TAKERS = 3;
 /** A TTL that no test outlives. */
 const LONG_MS = 120_000;
 
-/** Hands one lock over to all takers at once; returns the values with which they got it, and the other outcomes. */
+/**
+ * Hands one lock over to all takers at once; returns the values with which they got it, and the
+ * other outcomes.
+ */
 async function handToAll(giver: Redlock, takers: readonly Redlock[], resource: string) {
   const given = await giver.acquire(resource);
   const token = given.handOver();

@@ -18,7 +18,8 @@ Deno.test("a client that waited without success learns who holds the lock, with 
     assertEquals(await onAll(servers, "GET", "job"), Array(3).fill(lock.value));
   });
   assertMatch(lock.value, /^[\da-f]{40}:[\da-z]{6}:web-3:1234$/u);
-  await eventually(async () => { // once it is connected for notifications, and so asks with a ticket
+  // once it is connected for notifications, and so asks with a ticket
+  await eventually(async () => {
     const acquiring = other.acquire("job", { waitMs: WAIT_MS });
     const error = await assertRejects(() => acquiring, LockHeldError);
     const [{ holder, label, acquiredAt }] = error.holders;

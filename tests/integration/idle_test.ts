@@ -13,10 +13,14 @@ import { connect as connectInDeno } from "../../src/transport/deno.ts";
 import { connect as connectByNode } from "../../src/transport/node.ts";
 import { eventually } from "../support/eventually.ts";
 
-/** Silence before a PING, and what passes at most until a connection without a reply is replaced. */
+/**
+ * Silence before a PING, and what passes at most until a connection without a reply is replaced.
+ */
 const IDLE_MS = 30_000, REPLACED_MS = 10_000;
 
-/** A client behind proxies, with a lock of its own and one that somebody else is about to release. */
+/**
+ * A client behind proxies, with a lock of its own and one that somebody else is about to release.
+ */
 async function startAll() {
   await using stack = new AsyncDisposableStack();
   const nodes = stack.use(await startNodes(3));
@@ -67,7 +71,9 @@ Deno.test("acquire() is woken by a release after a silence in which the network 
   await clock.tickUntil(lock.release());
 });
 
-/** The system's timer of the connection to `port`, as Linux numbers them: 2 is that of keep-alive. */
+/**
+ * The system's timer of the connection to `port`, as Linux numbers them: 2 is that of keep-alive.
+ */
 function timerOf(port: number): string | undefined {
   const remote = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const rows = Deno.readTextFileSync("/proc/net/tcp").trim().split("\n").map((row) =>

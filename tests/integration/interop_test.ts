@@ -85,7 +85,8 @@ for (const name of ["redlock4", "redlock5"] as const) {
     const theirs = (await peer.tryAcquire(["job"], SHORT_MS))!;
     await eventually(async () => assertEquals(await onAll(shared.lend(), "DBSIZE"), ZEROS));
     const ours = await redlock.acquire("job", { ttlMs: LONG_MS });
-    await theirs.release().catch(() => {}); // what it makes of a lock that ran out is its own affair
+    // what it makes of a lock that ran out is its own affair
+    await theirs.release().catch(() => {});
     await eventually(async () => {
       assertEquals(await onAll(shared.lend(), "GET", "job"), FIVE.map(() => ours.value));
     });

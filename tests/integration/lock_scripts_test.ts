@@ -1,6 +1,7 @@
 /**
- * Holds the servers in memory to a real one with the scripts of other lock libraries: the same bytes back for the same
- * random calls. Those of redis-semaphore come from the package; the others are what libraries in other languages send.
+ * Holds the servers in memory to a real one with the scripts of other lock libraries: the same
+ * bytes back for the same random calls. Those of redis-semaphore come from the package; the others
+ * are what libraries in other languages send.
  */
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
@@ -54,7 +55,10 @@ async function semaphoreScripts(): Promise<string[]> {
   return [...sources];
 }
 
-/** The forms in which libraries of other languages compare and delete, extend, and take several keys. */
+/**
+ * The forms in which libraries of other languages compare and delete, extend, and take several
+ * keys.
+ */
 const COMMON = [
   `if redis.call("GET", KEYS[1]) == ARGV[1] then
   return redis.call("DEL", KEYS[1])

@@ -1,4 +1,7 @@
-/** The first commands go out with the login: what that saves, and what a login that is refused leaves behind. */
+/**
+ * The first commands go out with the login: what that saves, and what a login that is refused
+ * leaves behind.
+ */
 
 import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { createRedlock, QuorumError } from "../../mod.ts";
@@ -10,10 +13,16 @@ import { eventually } from "../support/eventually.ts";
 import { type ServerGroup, startServers } from "../support/servers.ts";
 import { onAll } from "../support/shared_servers.ts";
 
-/** Of one way through the proxy: long enough for all that is written at one time to arrive at one time. */
+/**
+ * Of one way through the proxy: long enough for all that is written at one time to arrive at one
+ * time.
+ */
 const DELAY_MS = 20;
 
-/** A `connect` that counts the round trips of each connection: the writes of which the first follows a read. */
+/**
+ * A `connect` that counts the round trips of each connection: the writes of which the first follows
+ * a read.
+ */
 function countingConnect(): { connect: Connect; roundTrips: number[] } {
   const roundTrips: number[] = [];
   return {

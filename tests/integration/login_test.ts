@@ -247,7 +247,8 @@ Deno.test("database 3 is selected again after a reconnect, before anything else 
     },
   });
   const before = await redlock.acquire("before");
-  await eventually(() => assertEquals(before.votes.length, 3)); // all connections are there to be killed
+  // all connections are there to be killed
+  await eventually(() => assertEquals(before.votes.length, 3));
   await before.release();
   await onAll(servers, "CLIENT", "KILL", "TYPE", "normal");
   await eventually(() => assertEquals(ups.length, 3));

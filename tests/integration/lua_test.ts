@@ -1,6 +1,6 @@
 /**
- * Holds the compiler of Lua to a real redis-server: the same programs, the same bytes back, or an error that says that the
- * program is not supported.
+ * Holds the compiler of Lua to a real redis-server: the same programs, the same bytes back, or an
+ * error that says that the program is not supported.
  */
 import { assertEquals, assertLess } from "@std/assert";
 import fc from "fast-check";

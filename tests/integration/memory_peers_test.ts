@@ -1,5 +1,6 @@
 /**
- * Other people's clients on nodes in memory: node-redlock 4 and 5 against ours, and ioredis by itself.
+ * Other people's clients on nodes in memory: node-redlock 4 and 5 against ours, and ioredis by
+ * itself.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { Redis } from "ioredis";

@@ -195,7 +195,10 @@ interface Grid {
   };
 }
 
-/** Asserts that a query asks for metrics that the exporter has, with labels and values that these have. */
+/**
+ * Asserts that a query asks for metrics that the exporter has, with labels and values that these
+ * have.
+ */
 function assertAnswered(query: string, samples: readonly Sample[]): void {
   const selectors = selectorsOf(query);
   assertGreater(selectors.length, 0, query);

@@ -6,7 +6,10 @@ const PROCESSES = 6;
 const INCREMENTS = 25;
 const TTL_MS = 1_500;
 
-/** How long the processes may take altogether, in milliseconds; they need a few seconds where nothing else runs. */
+/**
+ * How long the processes may take altogether, in milliseconds; they need a few seconds where
+ * nothing else runs.
+ */
 const END_WITHIN_MS = 600_000;
 
 /** Persistent without a gap: a node that is killed comes back with all that it has granted. */
@@ -139,7 +142,10 @@ async function dieAndRemember(server: RedisServer): Promise<void> {
   await server.restart({ keepData: true });
 }
 
-/** Within the promise, as all that was granted has run out meanwhile, or stands on a majority of others. */
+/**
+ * Within the promise, as all that was granted has run out meanwhile, or stands on a majority of
+ * others.
+ */
 async function dieAndForget(server: RedisServer): Promise<void> {
   await server.kill();
   await pause(TTL_MS + 200);

@@ -18,7 +18,8 @@ const GROWTH_BYTES_MAX = 400;
 for (const state of ["dead", "hung"]) {
   Deno.test(`acquire() and release() by the thousand with a ${state} node of five don't fill the heap`, async () => {
     await using servers = await startServers(5);
-    // Longer than the test takes: a connection that counts as silent is made again, and its queue fills again.
+    // Longer than the test takes: a connection that counts as silent is made again, and its queue
+    // fills again.
     const nodeTimeoutMs = LONG_NODE_TIMEOUT_MS;
     await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS, nodeTimeoutMs });
     const rounds = async (count: number) => {

@@ -1,6 +1,6 @@
 /**
- * Random commands for a server in memory and a real one: all that both support, those about queues, about fencing tokens,
- * and about locks in shared mode.
+ * Random commands for a server in memory and a real one: all that both support, those about queues,
+ * about fencing tokens, and about locks in shared mode.
  *
  * @module
  */
@@ -22,13 +22,18 @@ import {
 } from "../../src/redis_node/scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 
-/** Lives are so long that nothing expires while a sequence runs, or so short that they are refused. */
+/**
+ * Lives are so long that nothing expires while a sequence runs, or so short that they are refused.
+ */
 const LIVES_MS = "60000 90000 120000 0 -1 x 007 1.5 9223372036854775807".split(" ").concat("");
 
 /** The words of one command. */
 export type Command = readonly string[];
 
-/** What is done at once: commands over one connection; if `expires`, the key of the last one expires before the next step. */
+/**
+ * What is done at once: commands over one connection; if `expires`, the key of the last one expires
+ * before the next step.
+ */
 export interface Step {
   readonly over: number;
   readonly commands: readonly Command[];
@@ -47,7 +52,10 @@ export const PEER_SCRIPTS = [Redlock4, Redlock5].flatMap((Peer) => {
   return Object.values(scripts).map(({ value, hash }) => ({ source: value, sha1: hash }));
 });
 const SCRIPTS = [EXTEND, RELEASE, ...PEER_SCRIPTS];
-/** Scripts that read a server's own time: their replies are compared only as far as that does not matter. */
+/**
+ * Scripts that read a server's own time: their replies are compared only as far as that does not
+ * matter.
+ */
 const TIMED_SCRIPTS = [
   ACQUIRE_ANY,
   ACQUIRE_SHARED,
@@ -223,7 +231,10 @@ const LOCKS = ["a", "b", queueOf("a"), "d\0\r\n", "l"];
 const QUEUES = LOCKS.map(queueOf);
 /** All that the commands about queues work on. */
 export const QUEUE_KEYS: readonly string[] = [...new Set([...LOCKS, ...QUEUES])];
-/** The channels of the tickets' clients. The first two are subscribed to now and then, the third never is. */
+/**
+ * The channels of the tickets' clients. The first two are subscribed to now and then, the third
+ * never is.
+ */
 export const CHANNELS = ["hasp:wake:x", "hasp:wake:y", "hasp:wake:gone"];
 
 const ticket = weighted([
@@ -235,7 +246,10 @@ const ticket = weighted([
 ]);
 /** What somebody else may have put there. */
 const strangeTicket = weighted([6, ticket], [1, word("nobody", ":1", "x:", ":", "", "x:1:2")]);
-/** Scores long ago, in microseconds: some so close that a ticket passes another, some just too far apart. */
+/**
+ * Scores long ago, in microseconds: some so close that a ticket passes another, some just too far
+ * apart.
+ */
 const ticketScore = word(
   ..."5000000000 5000100000 5000250000 5000250001 5000600000".split(" "),
 );
@@ -245,7 +259,10 @@ const locks = fc.array(lock, { minLength: 1, maxLength: 3 })
   .map((keys) => [String(keys.length), ...keys]);
 const holder = word("v", "w", "0".repeat(39) + "a", "0".repeat(39) + "g");
 const lockLife = weighted([8, word("60000", "90000")], [1, life]);
-/** What a release says of its ticket: none, that it leaves the queues, or the score with which it goes back. */
+/**
+ * What a release says of its ticket: none, that it leaves the queues, or the score with which it
+ * goes back.
+ */
 const parting = fc.oneof(
   fc.constant([]),
   ticket.map((ticket) => [ticket]),
@@ -304,7 +321,10 @@ const shortLock: fc.Arbitrary<Command> = fc.oneof(
   fc.tuple(fc.constant("PEXPIRE"), word(...QUEUE_KEYS), fc.constant("1")),
 );
 
-/** A step with a command about queues: over the first connection some are subscribed, over the second some wait. */
+/**
+ * A step with a command about queues: over the first connection some are subscribed, over the
+ * second some wait.
+ */
 export const queueStep: fc.Arbitrary<Step> = weighted(
   [8, steps(queueCommand, 1)],
   [2, steps(listening, 0, 2)],

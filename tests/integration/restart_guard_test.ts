@@ -16,7 +16,10 @@ const GUARD_MS = 3_000;
 const GUARD_END_MS = GUARD_MS + 2_500;
 const OPTIONS = { ttlMs: TTL_MS, nodeTimeoutMs: 500, waitMs: 0, restartGuardMs: GUARD_MS };
 
-/** Groups of three servers that age together, from before the first test on. A test that kills one needs its own. */
+/**
+ * Groups of three servers that age together, from before the first test on. A test that kills one
+ * needs its own.
+ */
 const aging: ServerGroup<3>[] = [];
 let lent = 0;
 let agingSinceMs = 0;
@@ -31,7 +34,10 @@ Deno.test.afterAll(async () => {
   await Promise.all(aging.map((servers) => servers[Symbol.asyncDispose]()));
 });
 
-/** Lends three servers that have run for longer than the guard, as far as their creation markers and uptimes tell. */
+/**
+ * Lends three servers that have run for longer than the guard, as far as their creation markers and
+ * uptimes tell.
+ */
 async function oldServers(): Promise<ServerGroup<3>> {
   await eventually(() => performance.now() - agingSinceMs > GUARD_END_MS);
   return aging[lent++];
@@ -62,7 +68,10 @@ async function outcomes(
   return lock.votes.map(({ outcome }) => outcome);
 }
 
-/** Whether there is a second holder while a lock is held on a quorum of which one node comes back empty. */
+/**
+ * Whether there is a second holder while a lock is held on a quorum of which one node comes back
+ * empty.
+ */
 async function secondHolder(servers: readonly RedisServer[], options: CreateRedlockOptions) {
   const [first, second, third] = servers;
   const urls = servers.map(({ url }) => url);
@@ -147,7 +156,8 @@ Deno.test("a user that may not use INFO is guarded by the creation marker alone"
   await using servers = await startServers(3, { users: [`locker on >secret ${rules}`] });
   const urls = servers.map(({ port }) => `redis://locker:secret@127.0.0.1:${port}`);
   await onAll(servers, "SET", "hasp:born", "1");
-  assertEquals(await outcomes({ urls }), ["granted", "granted", "granted"]); // though they are young
+  // though they are young
+  assertEquals(await outcomes({ urls }), ["granted", "granted", "granted"]);
   await servers[0].command("DEL", "hasp:born");
   assertEquals(await outcomes({ urls }), ["quarantined", "granted", "granted"]);
 });
@@ -180,7 +190,8 @@ Deno.test("a lock of another client, a list, or a time in the future in the plac
     ["RPUSH", "hasp:born", "x"],
     ["SET", "hasp:born", "99999999999999"],
   ];
-  await Promise.all(commands.map(testInPlaceOfMarker)); // at the same time, as each waits for the guard to pass
+  // at the same time, as each waits for the guard to pass
+  await Promise.all(commands.map(testInPlaceOfMarker));
 });
 
 async function testInPlaceOfMarker(words: readonly string[]): Promise<void> {

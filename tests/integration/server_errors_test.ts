@@ -365,7 +365,10 @@ function assertReplied({ outcome, error }: Vote, prefix: string, text: RegExp): 
   assertMatch(error.message, text);
 }
 
-/** Asserts that no lock's value is shown; the scripts' hashes look alike, and Redis names those itself. */
+/**
+ * Asserts that no lock's value is shown; the scripts' hashes look alike, and Redis names those
+ * itself.
+ */
 function assertShowsNoValue(what: unknown[]): void {
   const shown = Deno.inspect(what, { depth: 9, strAbbreviateSize: Infinity });
   const hexadecimals = [...shown.matchAll(/(script: (?:f_)?)?\b[0-9a-f]{40}\b/g)];

@@ -1,5 +1,6 @@
 /**
- * Locks in shared mode on real servers: no writer beside anybody, whatever becomes of nodes and processes.
+ * Locks in shared mode on real servers: no writer beside anybody, whatever becomes of nodes and
+ * processes.
  */
 import { assert, assertEquals, assertGreater } from "@std/assert";
 import { createRedlock, type Lock, type Redlock } from "../../mod.ts";

@@ -30,7 +30,8 @@ Deno.test("a run that is interrupted ends all that it has started, and leaves no
       stdout: "piped",
       stderr: "null",
     }).spawn();
-    const output = new Response(run.stdout).text(); // ends when nobody is left who could write to it
+    // ends when nobody is left who could write to it
+    const output = new Response(run.stdout).text();
     await eventually(() => hasServer(folder), STARTED_WITHIN_MS);
     run.kill("SIGTERM"); // this process alone, unlike Ctrl-C in a terminal
     assertEquals((await run.status).code, 130);

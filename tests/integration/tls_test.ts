@@ -205,7 +205,8 @@ Deno.test("the lock works when two of five nodes come to show certificates of an
   const addresses = servers.map((server) => addressOf(server));
   await using redlock = createRedlock(addresses, { ...trusting(), waitMs: 0 });
   const lock = await redlock.acquire("held meanwhile");
-  await eventually(() => assertEquals(lock.votes.length, 5)); // all connections are there to be killed
+  // all connections are there to be killed
+  await eventually(() => assertEquals(lock.votes.length, 5));
   for (const server of servers.slice(0, 2)) {
     const { certFile, keyFile } = certificates.stranger;
     await server.command("CONFIG", "SET", "tls-cert-file", certFile, "tls-key-file", keyFile);

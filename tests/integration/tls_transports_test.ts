@@ -36,7 +36,10 @@ const ROOM_MS = 300;
 /** More connections than any system queues up. */
 const QUEUE_LENGTH_MAX = 10_000;
 
-/** Fills up the queue of a listener that accepts nobody: the system drops what comes, and refuses nothing. */
+/**
+ * Fills up the queue of a listener that accepts nobody: the system drops what comes, and refuses
+ * nothing.
+ */
 async function startBlackHole() {
   using stack = new DisposableStack();
   const listener = stack.use(Deno.listen({ hostname: "127.0.0.1", port: 0 }));

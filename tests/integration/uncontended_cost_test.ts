@@ -1,4 +1,7 @@
-/** What a pair of acquire and release may cost the client, counted where the machine's other work changes nothing. */
+/**
+ * What a pair of acquire and release may cost the client, counted where the machine's other work
+ * changes nothing.
+ */
 
 import { assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { RELEASE } from "../../src/redis_node/scripts/release.ts";
@@ -8,10 +11,16 @@ import type { PairCost } from "../programs/pair_cost.ts";
 
 const NODES = 5;
 
-/** Promises that a pair creates at the most: of each of the two calls, of its round, and one for each `await` of them. */
+/**
+ * Promises that a pair creates at the most: of each of the two calls, of its round, and one for
+ * each `await` of them.
+ */
 const PROMISES_MAX = 8.5;
 
-/** The same if streams make promises: in addition, for each node and command, one of a write and two of a read. */
+/**
+ * The same if streams make promises: in addition, for each node and command, one of a write and two
+ * of a read.
+ */
 const PROMISES_ON_PROMISES_MAX = PROMISES_MAX + 2 * NODES * 3;
 
 /** Bytes that a pair allocates at the most, without the optimizing compiler. */

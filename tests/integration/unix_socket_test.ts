@@ -44,7 +44,8 @@ Deno.test("connect() finds a socket whose path is percent-encoded", async () => 
 
 Deno.test("connect() logs in over a socket", async () => {
   await using server = await startServer({ unixSocket: true, password: "p@ss word" });
-  // The host part of such an address is empty, and a URL without a host has no place for a password.
+  // The host part of such an address is empty, and a URL without a host has no place for a
+  // password.
   const error = await assertRejects(
     () => connect(`redis+unix://${server.socketPath}`),
     Error,

@@ -176,7 +176,10 @@ async function waitOnce(
   await (await acquiring).release();
 }
 
-/** How many commands about locks a server was sent since `recordCommands`; a script's own SET has no NX. */
+/**
+ * How many commands about locks a server was sent since `recordCommands`; a script's own SET has no
+ * NX.
+ */
 async function sentCommands(server: RedisServer): Promise<number> {
   const commands = await recordedCommands(server);
   return commands.filter(([name, ...args]) =>

@@ -1,5 +1,6 @@
 /**
- * Many who wait for one lock: what a crowd costs a server, and who gets which share, whatever the clocks show.
+ * Many who wait for one lock: what a crowd costs a server, and who gets which share, whatever the
+ * clocks show.
  */
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { deadline } from "@std/async/deadline";
@@ -23,7 +24,9 @@ const shared = shareServers(5);
 
 const QUEUE = "hasp:queue:job";
 
-/** Has tickets arrive in a queue, all at once; returns what each cost the server, in microseconds. */
+/**
+ * Has tickets arrive in a queue, all at once; returns what each cost the server, in microseconds.
+ */
 async function arrive(server: RedisServer, from: number, count: number): Promise<number> {
   const nowUs = Date.now() * 1_000;
   const commands = Array.from({ length: count }, (_, index) => {

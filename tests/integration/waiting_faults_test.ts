@@ -1,6 +1,6 @@
 /**
- * Waiting while holders, waiters, nodes, lines and connections are lost: the lock comes all the same, at the TTL at the
- * latest.
+ * Waiting while holders, waiters, nodes, lines and connections are lost: the lock comes all the
+ * same, at the TTL at the latest.
  */
 import { assert, assertEquals, assertGreater } from "@std/assert";
 import { deadline } from "@std/async/deadline";

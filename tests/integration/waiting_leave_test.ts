@@ -128,7 +128,8 @@ Deno.test("calls that give up while their connections are lost leave no entry in
   for (const [index, leaver] of leavers.entries()) {
     await lineUp(leaver, "job", servers, index + 1, { ...PATIENT, signal });
   }
-  await onAll(servers, "CLIENT", "KILL", "TYPE", "normal"); // subscriptions live on, so the tickets seem to wait
+  // subscriptions live on, so the tickets seem to wait
+  await onAll(servers, "CLIENT", "KILL", "TYPE", "normal");
   controller.abort("enough");
   await queueOfLength(servers, QUEUE, 0);
   const { acquiring } = await lineUp(waiter, "job", servers, 1);

@@ -1,5 +1,6 @@
 /**
- * What subscriptions and messages may do that is no release: they come and go, are refused for a while, or are forged.
+ * What subscriptions and messages may do that is no release: they come and go, are refused for a
+ * while, or are forged.
  */
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import { createRedlock, type RedlockEvent } from "../../mod.ts";

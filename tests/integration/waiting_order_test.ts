@@ -22,7 +22,10 @@ const shared = shareServers(5);
 /** How long a whole crowd may take, in milliseconds; it needs a fraction of it. */
 const CROWD_MS = 10_000;
 
-/** A client that is too slow to use its turn is overtaken, and a busy machine may make one slow: not in each of three rounds. */
+/**
+ * A client that is too slow to use its turn is overtaken, and a busy machine may make one slow: not
+ * in each of three rounds.
+ */
 const ROUNDS_MAX = 3;
 
 Deno.test("20 clients get one resource in the order in which they asked", async () => {

@@ -1,6 +1,6 @@
 /**
- * Waiting if the server, or a proxy in front of it, refuses what notifications need: calls poll, and the holder of the
- * lock sees no error.
+ * Waiting if the server, or a proxy in front of it, refuses what notifications need: calls poll,
+ * and the holder of the lock sees no error.
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { deadline } from "@std/async/deadline";
@@ -57,7 +57,8 @@ for (const [what, rules, reason] of REFUSED) {
       const lock = await holder.acquire("job");
       const acquiring = redlock.acquire("job");
       acquiring.catch(() => {});
-      await eventually(() => assert(refused.length >= 2)); // of the third it may not have asked what it takes
+      // of the third it may not have asked what it takes
+      await eventually(() => assert(refused.length >= 2));
       assert(await lock.release());
       const next = await deadline(acquiring, 2_000 + SLACK_MS);
       assert(await next.release());

@@ -1,5 +1,6 @@
 /**
- * A first in the queue that does not use its turn, on real processes: a free lock goes to the next all the same.
+ * A first in the queue that does not use its turn, on real processes: a free lock goes to the next
+ * all the same.
  */
 import { assert, assertEquals } from "@std/assert";
 import { deadline } from "@std/async/deadline";

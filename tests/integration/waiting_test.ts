@@ -373,7 +373,8 @@ Deno.test("using() settles where a majority hangs while the routine runs", async
     assert(lock.held);
     return "done";
   });
-  // The routine is over while the lock is valid: its result counts, although nobody confirms the release.
+  // The routine is over while the lock is valid: its result counts, although nobody confirms the
+  // release.
   assertEquals(await deadline(result, 100 + SLACK_MS), "done");
   assertLess(performance.now() - startMs, 2_000 + SLACK_MS);
 });

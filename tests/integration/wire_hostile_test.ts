@@ -83,7 +83,8 @@ Deno.test("a server behind a proxy that accepts and closes is never reported as 
   const tookMs = performance.now() - startMs;
   const ofProxy = events.filter((event) => "node" in event && event.node === proxy.url);
   assertEquals(ofProxy.map(({ type }) => type), ["node-disconnected"]);
-  assertGreater(tookMs, (50 + 100 + 200 + 400 + 800) / 2); // the delays between them, jittered down to their half
+  // the delays between them, jittered down to their half
+  assertGreater(tookMs, (50 + 100 + 200 + 400 + 800) / 2);
 });
 
 Deno.test("a client of its own may allow more, or less", async () => {

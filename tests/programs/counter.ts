@@ -1,8 +1,9 @@
 /**
- * Adds one to the number in a file, many times, as carelessly as can be: read, pause, write. Under the lock
- * nothing gets lost; without it much does.
+ * Adds one to the number in a file, many times, as carelessly as can be: read, pause, write. Under
+ * the lock nothing gets lost; without it much does.
  *
- * Writes `ready` once connected, begins at the first line on its standard input, ends with `done <written>`.
+ * Writes `ready` once connected, begins at the first line on its standard input, ends with `done
+ * <written>`.
  *
  * @module
  */
@@ -49,7 +50,8 @@ while (written < job.increments) {
     if (job.locked) await redlock.using("counter", ({ signal }) => increment(signal));
     else await increment();
   } catch (error) {
-    // Nodes come and go: a lock that was not had, or was lost before the writing, is tried for again.
+    // Nodes come and go: a lock that was not had, or was lost before the writing, is tried for
+    // again.
     if (!(error instanceof QuorumError || error instanceof LockLostError)) throw error;
   }
 }

@@ -1,5 +1,6 @@
 /**
- * Uses the lock in one way and then has nothing left to do: when does the process end? For every runtime.
+ * Uses the lock in one way and then has nothing left to do: when does the process end? For every
+ * runtime.
  *
  * @module
  */

@@ -1,9 +1,10 @@
 /**
- * What acquiring and releasing cost the client alone: its streams answer at once, without servers or sockets, and call
- * back as those of Node do. Prints {@linkcode PairCost} as one line of JSON.
+ * What acquiring and releasing cost the client alone: its streams answer at once, without servers
+ * or sockets, and call back as those of Node do. Prints {@linkcode PairCost} as one line of JSON.
  *
- * Needs `--expose-gc`, and a young generation that holds what is allocated, because the heap's growth counts only what
- * no collection has freed; and `--no-opt`, because optimized code leaves some allocations out, now these, now those.
+ * Needs `--expose-gc`, and a young generation that holds what is allocated, because the heap's
+ * growth counts only what no collection has freed; and `--no-opt`, because optimized code leaves
+ * some allocations out, now these, now those.
  *
  * @module
  */
@@ -18,7 +19,9 @@ export interface PairCost {
   readonly bytes: number;
   /** Bytes of the heap; `null` if a collection has freed some. */
   readonly allocatedBytes: number | null;
-  /** Bytes that are left of a pair when the young generation was collected, but not the whole heap. */
+  /**
+   * Bytes that are left of a pair when the young generation was collected, but not the whole heap.
+   */
   readonly keptBytes: number;
   /** Promises that were created, also those of `await`. */
   readonly promises: number;
@@ -36,7 +39,9 @@ const WARM_UP_PAIRS = 2_000;
 const PAIRS = 1_000;
 /** Locks that are acquired in one moment. */
 const AT_ONCE = 100;
-/** Locks that are held at any time while what is left of them is counted, each on another resource. */
+/**
+ * Locks that are held at any time while what is left of them is counted, each on another resource.
+ */
 const IN_FLIGHT = 20;
 
 const STAR = 0x2a;

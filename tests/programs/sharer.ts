@@ -1,7 +1,8 @@
 /**
  * Takes one lock again and again, beside others that do the same, with a wall clock of its own.
  *
- * Writes `ready` once it has had the lock; from the line `go` on it counts, and writes the count after the line `stop`.
+ * Writes `ready` once it has had the lock; from the line `go` on it counts, and writes the count
+ * after the line `stop`.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * The manual's node on a SQLite database, for another process to ask. The argument is the path of the database.
+ * The manual's node on a SQLite database, for another process to ask. The argument is the path of
+ * the database.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * Takes one lock, or any one of several, and gives it back, step by step, as its standard input says: `ask`, `release`.
+ * Takes one lock, or any one of several, and gives it back, step by step, as its standard input
+ * says: `ask`, `release`.
  *
  * Writes `ready` once connected, `held` once it has the lock, `released` once that is given back.
  *

@@ -29,7 +29,10 @@ export interface Context {
   readonly tlsUrl: string;
   /** One server over TLS, with a certificate for the name `redis.test` only. */
   readonly namedTlsUrl: string;
-  /** A TLS server with a host name, which answers each command with the name that its client asked for. */
+  /**
+   * A TLS server with a host name, which answers each command with the name that its client asked
+   * for.
+   */
   readonly sniUrl: string;
   /** The authority that signed all certificates, in PEM. */
   readonly authority: string;

@@ -254,7 +254,10 @@ async function runUpstashNode(consumer: Consumer, world: World): Promise<void> {
   expectStatuses(statuses);
 }
 
-/** Servers over HTTP, of which the first is dead and the second hung, and where the job leaves its result. */
+/**
+ * Servers over HTTP, of which the first is dead and the second hung, and where the job leaves its
+ * result.
+ */
 function startDatabases({ urls, deadUrls, hungUrls }: World) {
   const stack = new AsyncDisposableStack();
   const store = stack.use(startResultsStore());
@@ -320,8 +323,8 @@ function expectStatuses(statuses: number[]): void {
 }
 
 /**
- * Starts a store of results over HTTP: `PUT` writes one, and `GET` finds it. Neither is quick, so that two jobs at the
- * same time would both find nothing.
+ * Starts a store of results over HTTP: `PUT` writes one, and `GET` finds it. Neither is quick, so
+ * that two jobs at the same time would both find nothing.
  */
 function startResultsStore() {
   const results = new Map<string, string>();

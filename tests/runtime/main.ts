@@ -1,7 +1,8 @@
 /**
- * Runs the one suite on every runtime that is there or can be fetched, and the examples each on its own, on
- * redis-server processes of this run. Prints a table and ends with status 1 if anything failed. Arguments, if any,
- * name the runtimes to run: `Deno "Node 22" workerd`, or `examples`. `--junit-path=FILE` leaves a report there.
+ * Runs the one suite on every runtime that is there or can be fetched, and the examples each on its
+ * own, on redis-server processes of this run. Prints a table and ends with status 1 if anything
+ * failed. Arguments, if any, name the runtimes to run: `Deno "Node 22" workerd`, or `examples`.
+ * `--junit-path=FILE` leaves a report there.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Programs that the tests start: told by lines on their standard input, heard by lines on their output, stopped by
- * handle.
+ * Programs that the tests start: told by lines on their standard input, heard by lines on their
+ * output, stopped by handle.
  *
  * @module
  */
@@ -28,7 +28,10 @@ export interface Program extends AsyncDisposable {
   end(): Promise<Deno.CommandStatus>;
 }
 
-/** Starts a program, and reads its output or its errors; it is stopped at the end of the block if it still runs. */
+/**
+ * Starts a program, and reads its output or its errors; it is stopped at the end of the block if it
+ * still runs.
+ */
 export function startProgram(
   command: string,
   args: readonly string[],

@@ -117,7 +117,10 @@ async function findWorkerd(consumer: Consumer, { authorityFile }: World): Promis
   };
 }
 
-/** Bundles the runner of Node, Bun and npm packages in Deno beside the installed package, which it imports by its name. */
+/**
+ * Bundles the runner of Node, Bun and npm packages in Deno beside the installed package, which it
+ * imports by its name.
+ */
 async function bundleRunner(consumer: Consumer): Promise<string> {
   const script = join(consumer.folder, `runner-${crypto.randomUUID()}.js`);
   await bundle(join(RUNNERS, "node.ts"), script, { platform: "node" });

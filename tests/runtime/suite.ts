@@ -1,6 +1,6 @@
 /**
- * How the library behaves, the same on every runtime. Where a runtime lacks something the same case expects it
- * to say so.
+ * How the library behaves, the same on every runtime. Where a runtime lacks something the same case
+ * expects it to say so.
  *
  * @module
  */
@@ -26,7 +26,10 @@ export function suite(test: Register, library: Library, context: Context): void 
   registerConnecting(test, library, context, resource);
 }
 
-/** What `console.log` makes of a value here; where that cannot be asked for, what the value says to Node's. */
+/**
+ * What `console.log` makes of a value here; where that cannot be asked for, what the value says to
+ * Node's.
+ */
 function showOf(value: object): string {
   type View = (depth: number, options: object, inspect: (value: unknown) => string) => string;
   const { Deno, Bun, process } = globalThis as unknown as {
@@ -155,7 +158,8 @@ function registerHolding(
 
   test("using() extends for as long as its routine runs, and releases", async () => {
     await using redlock = main.createRedlock(urls);
-    const options = { ttlMs: 3_300, nodeTimeoutMs: 300 }; // two thirds of the TTL outlast a stall of two seconds
+    // two thirds of the TTL outlast a stall of two seconds
+    const options = { ttlMs: 3_300, nodeTimeoutMs: 300 };
     const result = await redlock.using(resource("using"), options, async (lock) => {
       while (lock.extensions < 2 && lock.held) await sleep(20);
       expect(lock.held && !lock.signal.aborted, "the lock was lost");
@@ -251,7 +255,8 @@ function registerClosing(
     const isListed = async () => String(await admin.send(["CLIENT", "LIST"])).includes(clientName);
     const redlock = main.createRedlock(urls, { clientName });
     await redlock.using(resource("leaving"), () => {});
-    for (let tries = 0; !await isListed(); tries++) { // a quorum was enough, so this server may lag behind
+    // a quorum was enough, so this server may lag behind
+    for (let tries = 0; !await isListed(); tries++) {
       expect(tries < 500, "the server does not know the client");
       await sleep(20);
     }
@@ -265,7 +270,8 @@ function registerClosing(
   test("close() settles although a write is stuck", async () => {
     if (lacks.includes("an end of stuck writes")) return; // it would keep the process from ending
     const bytes = new Uint8Array(30_000_000);
-    // Nothing says that a write is stuck. Where it had not begun the outcome says so, and the wait was too short.
+    // Nothing says that a write is stuck. Where it had not begun the outcome says so, and the wait
+    // was too short.
     for (let waitMs = 50;; waitMs *= 4) {
       const client = new redis.RedisClient(hungUrls[0]!);
       const sent = rejectionOf(client.send(["SET", resource("stuck"), bytes]));

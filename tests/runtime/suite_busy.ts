@@ -1,6 +1,6 @@
 /**
- * What a busy event loop does to locks and replies: the part of the suite in which JavaScript holds up everything else, or
- * many sockets read at once.
+ * What a busy event loop does to locks and replies: the part of the suite in which JavaScript holds
+ * up everything else, or many sockets read at once.
  *
  * @module
  */

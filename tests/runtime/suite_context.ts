@@ -1,6 +1,6 @@
 /**
- * In whose async context the library calls a program, and what it lets go of: the part of the suite about
- * `AsyncLocalStorage` and garbage. Workers have neither without a flag, and pass.
+ * In whose async context the library calls a program, and what it lets go of: the part of the suite
+ * about `AsyncLocalStorage` and garbage. Workers have neither without a flag, and pass.
  *
  * @module
  */
@@ -121,7 +121,8 @@ export function registerContext(test: Register, { main, testing }: Library): voi
     const collect = collector();
     if (!collect) return;
     const timer = setTimeout(() => {}, 0);
-    if (typeof timer === "number") return; // Deno before 2.8, which does not keep a signal that has listeners
+    // Deno before 2.8, which does not keep a signal that has listeners
+    if (typeof timer === "number") return;
     await using nodes = await testing.startNodes(3);
     const lost = new Map<string, string>();
     await using redlock = main.createRedlock(nodes.addresses, {

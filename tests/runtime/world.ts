@@ -1,5 +1,6 @@
 /**
- * The servers that every runtime finds: healthy ones, hung ones, addresses where nobody listens, TLS and a socket.
+ * The servers that every runtime finds: healthy ones, hung ones, addresses where nobody listens,
+ * TLS and a socket.
  *
  * @module
  */

@@ -4,7 +4,9 @@ import { SCENARIOS } from "./support/scenarios.ts";
 
 const readme = await Deno.readTextFile(new URL("README.md", import.meta.url));
 
-/** The names in one column of the table below a heading, in the order of the alphabet, each once. */
+/**
+ * The names in one column of the table below a heading, in the order of the alphabet, each once.
+ */
 function namesBelow(heading: string, column: number): string[] {
   const [, section] = readme.split(`## ${heading}\n`);
   const rows = section.split("\n## ")[0].split("\n").filter((line) => line.startsWith("| "));

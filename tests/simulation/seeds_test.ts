@@ -5,7 +5,9 @@ import { run } from "./support/run.ts";
 import { isSound, shrink } from "./support/shrink.ts";
 import { swarmPlan } from "./support/swarm.ts";
 
-/** How many seeds are run each time, and for how long at the most, in milliseconds: machines differ. */
+/**
+ * How many seeds are run each time, and for how long at the most, in milliseconds: machines differ.
+ */
 const SEEDS = 250;
 const SEEDS_MS = 15_000;
 

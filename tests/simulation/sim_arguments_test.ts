@@ -1,4 +1,7 @@
-/** The arguments of `deno task sim`: those that it refuses, so that a run without seeds is never a good one. */
+/**
+ * The arguments of `deno task sim`: those that it refuses, so that a run without seeds is never a
+ * good one.
+ */
 
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { join } from "node:path";

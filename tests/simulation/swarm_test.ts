@@ -8,7 +8,10 @@ const RUNS_MIN = 5;
 
 const MINUTE_MS = 60_000;
 
-/** In which plans a kind of fault is. `client-rate` is in named scenarios alone: no promise holds with it. */
+/**
+ * In which plans a kind of fault is. `client-rate` is in named scenarios alone: no promise holds
+ * with it.
+ */
 const KINDS: Readonly<Record<string, (plan: Plan) => boolean>> = {
   ...Object.fromEntries(
     Object.keys(
@@ -84,7 +87,10 @@ function hasOp(is: (op: Op) => boolean): (plan: Plan) => boolean {
   return ({ clients }) => clients.some(({ ops }) => ops.some(is));
 }
 
-/** A wall clock is set back in a span of time, in milliseconds before its machine's sleep or after it. */
+/**
+ * A wall clock is set back in a span of time, in milliseconds before its machine's sleep or after
+ * it.
+ */
 function setsBackAround(fromMs: number, toMs: number): (plan: Plan) => boolean {
   return ({ faults }) =>
     faults.some((sleep) =>

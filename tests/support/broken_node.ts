@@ -18,7 +18,10 @@ const STEP_MS = 2;
 /** After how long a node denies that has no answer, in milliseconds. */
 const GIVES_UP_MS = 500;
 
-/** What a node does in another way than the good one that it is made of, and what that has in its memory. */
+/**
+ * What a node does in another way than the good one that it is made of, and what that has in its
+ * memory.
+ */
 type Breaks = (good: LockNode, store: KeyspaceNode) => Partial<LockNode>;
 
 const DEFECTS = {

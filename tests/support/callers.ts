@@ -68,7 +68,10 @@ export class Callers extends Cluster {
     for (const node of nodes) node.notify(this.ticket, notice);
   }
 
-  /** How long after `act` the client asks next, if it does within `limitMs`; and with which priority. */
+  /**
+   * How long after `act` the client asks next, if it does within `limitMs`; and with which
+   * priority.
+   */
   async asksAfter(
     act: () => void,
     limitMs = 10_000,

@@ -1,5 +1,6 @@
 /**
- * Certificates for tests, created by `openssl` each time: an authority, a server on loopback, a client.
+ * Certificates for tests, created by `openssl` each time: an authority, a server on loopback, a
+ * client.
  *
  * @module
  */

@@ -74,7 +74,10 @@ export function isRunning(pid: number): boolean {
   return !/^[ZX]/u.test(processStat(pid)?.state ?? "Z");
 }
 
-/** The ids of the processes that a process has started and that still run, and whose command lines contain a text. */
+/**
+ * The ids of the processes that a process has started and that still run, and whose command lines
+ * contain a text.
+ */
 export function childrenOf(parent: number, text: string): number[] {
   return [...Deno.readDirSync("/proc")].map(({ name }) => Number(name)).filter((pid) => {
     if (processStat(pid)?.parent !== parent || !isRunning(pid)) return false;
@@ -91,7 +94,10 @@ export async function makeFolder() {
   const path = await Deno.makeTempDir({ prefix: "hasp-" });
   return {
     path,
-    /** The lines of a file in it, without the last line if that is not finished; none if there is no such file. */
+    /**
+     * The lines of a file in it, without the last line if that is not finished; none if there is no
+     * such file.
+     */
     lines(name: string): string[] {
       try {
         return Deno.readTextFileSync(`${path}/${name}`).split("\n").slice(0, -1);

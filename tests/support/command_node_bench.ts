@@ -17,7 +17,10 @@ const POLL_EVERY_MS = 5;
 /** How long a condition may take, in milliseconds. */
 const GIVE_UP_AFTER_MS = 60_000;
 
-/** Runs with such a node. Time passes as fast as it can while the test waits by {@linkcode pause} or {@linkcode eventually}. */
+/**
+ * Runs with such a node. Time passes as fast as it can while the test waits by {@linkcode pause} or
+ * {@linkcode eventually}.
+ */
 export async function withCommandNode(
   options: Partial<CommandNodeOptions>,
   run: (client: FakeClient, node: QuorumNode) => Promise<void>,

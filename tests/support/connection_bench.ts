@@ -16,7 +16,9 @@ import { StreamBench, testOn } from "./stream_bench.ts";
 export class ConnectionBench extends StreamBench implements ReplyReceiver {
   /** The calls of its owner: `connected`, or the message of an error. */
   readonly events: string[] = [];
-  /** Each outcome, by its command's context: a reply; or a message and whether the command was sent. */
+  /**
+   * Each outcome, by its command's context: a reply; or a message and whether the command was sent.
+   */
   readonly replies: unknown[][] = [];
   readonly errors: ConnectionError[] = [];
   #connection: Connection | undefined = undefined;
@@ -92,7 +94,10 @@ function testOnBoth(
   };
 }
 
-/** Defines tests of a connection that is created by its first command; `test.open`, of one that is open. */
+/**
+ * Defines tests of a connection that is created by its first command; `test.open`, of one that is
+ * open.
+ */
 export const test = Object.assign(testOnBoth((bench) => bench), {
   open: testOnBoth((bench) => bench.open()),
 });

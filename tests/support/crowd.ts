@@ -66,7 +66,8 @@ const CALM_MS = 300;
  * @param recipes Make the nodes; each client has its own, and clients take recipes in turns.
  * @param servers Five servers.
  * @param options How long it goes on.
- * @throws {unknown} What a call rejects with that is no error of the lock, or a node that does not answer after the faults.
+ * @throws {unknown} What a call rejects with that is no error of the lock, or a node that does not
+ * answer after the faults.
  */
 export async function runCrowd(
   recipes: readonly Recipe[],
@@ -86,7 +87,8 @@ export async function runCrowd(
       await using redlock = new Redlock(nodes.map(({ node }) => node), LOCK_OPTIONS);
       while (!isOver()) {
         const lock = await redlock.acquire(RESOURCE).catch((error) => {
-          if (error instanceof RedlockError) return undefined; // too many faults, or others were faster
+          // too many faults, or others were faster
+          if (error instanceof RedlockError) return undefined;
           throw error;
         });
         if (!lock) continue;

@@ -1,5 +1,6 @@
 /**
- * A client for a server in memory that does what clients do to commands: delays, loses, repeats and reorders them.
+ * A client for a server in memory that does what clients do to commands: delays, loses, repeats and
+ * reorders them.
  *
  * @module
  */

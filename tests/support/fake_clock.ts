@@ -33,7 +33,9 @@ export class FakeClock extends ManualClock {
     return [...this.pending].filter((timer) => timer.alive).length;
   }
 
-  /** Moves both clocks by `ms`, firing every timer at its time and letting promises run in between. */
+  /**
+   * Moves both clocks by `ms`, firing every timer at its time and letting promises run in between.
+   */
   async advance(ms: number): Promise<void> {
     await turn();
     const endMs = this.monotonicMs() + ms;
@@ -53,13 +55,19 @@ export class FakeClock extends ManualClock {
     this.nowMs += ms;
   }
 
-  /** Steps the wall clock alone; so it also looks when the machine slept and the monotonic one stood still. */
+  /**
+   * Steps the wall clock alone; so it also looks when the machine slept and the monotonic one stood
+   * still.
+   */
   stepWall(ms: number): void {
     this.leadMs += ms;
   }
 }
 
-/** Moves `clock` in steps until `promise` has settled, and settles as it does; gives up after `limitMs`. */
+/**
+ * Moves `clock` in steps until `promise` has settled, and settles as it does; gives up after
+ * `limitMs`.
+ */
 export async function advanceUntil<T>(
   clock: FakeClock,
   promise: Promise<T>,

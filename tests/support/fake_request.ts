@@ -35,7 +35,10 @@ export function ticketOf(): QueueTicket {
   };
 }
 
-/** What one node answered: how, its index, when by the monotonic clock or why not, and what it counted or queued. */
+/**
+ * What one node answered: how, its index, when by the monotonic clock or why not, and what it
+ * counted or queued.
+ */
 export type Answer = readonly [
   outcome: "granted" | "denied" | "missing" | "queued" | "failed" | "quarantined",
   nodeIndex: number,

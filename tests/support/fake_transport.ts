@@ -11,7 +11,10 @@ const decoder = new TextDecoder();
 /** Bytes of one chunk that a stream which calls back has room for. */
 const CHUNK_BYTES = 16_384;
 
-/** One stream. Reads wait until the test feeds bytes; writes are taken at once unless the test says otherwise. */
+/**
+ * One stream. Reads wait until the test feeds bytes; writes are taken at once unless the test says
+ * otherwise.
+ */
 export class FakeTransport implements Transport {
   /** Each write as text. */
   readonly writes: string[] = [];

@@ -8,8 +8,8 @@ import { onAll } from "./shared_servers.ts";
 import { TTL_MS } from "./times.ts";
 
 /**
- * Locks `key` on all of `servers`, a quorum of the nodes, as every Redlock client does: by a plain SET NX PX. Then
- * releases it by the well-known script.
+ * Locks `key` on all of `servers`, a quorum of the nodes, as every Redlock client does: by a plain
+ * SET NX PX. Then releases it by the well-known script.
  *
  * @param work What it does with the lock.
  * @returns Whether it had the lock.

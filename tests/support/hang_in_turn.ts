@@ -1,5 +1,6 @@
 /**
- * Servers that hang one after the other for as long as a test runs, and clients that go on beside that.
+ * Servers that hang one after the other for as long as a test runs, and clients that go on beside
+ * that.
  *
  * @module
  */
@@ -20,7 +21,9 @@ export function openEight(servers: readonly RedisServer[]): Group<Redlock> {
   return openClients(servers.map(({ url }) => url), 8, OPTIONS);
 }
 
-/** Has the first two servers hang in turn until `isOver`; the second is killed in one of the turns. */
+/**
+ * Has the first two servers hang in turn until `isOver`; the second is killed in one of the turns.
+ */
 export async function hangInTurn(
   [first, second]: readonly RedisServer[],
   isOver: () => boolean,

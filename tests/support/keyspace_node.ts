@@ -1,6 +1,7 @@
 /**
- * Nodes in memory, in a test's hands. What a node does with keys, queues and counters is what the server in memory does,
- * which is compared with real servers; a test says when it does it, and whether it answers.
+ * Nodes in memory, in a test's hands. What a node does with keys, queues and counters is what the
+ * server in memory does, which is compared with real servers; a test says when it does it, and
+ * whether it answers.
  *
  * @module
  */
@@ -32,8 +33,8 @@ import { KeyspaceServer } from "./keyspace_server.ts";
 export type Operation = "acquire" | "adopt" | "extend" | "release" | "raiseCounters" | "inspect";
 
 /**
- * What a node does with a request: answers it; keeps it until {@linkcode KeyspaceNode.resume}; does what it asks without
- * answering; or answers with an error.
+ * What a node does with a request: answers it; keeps it until {@linkcode KeyspaceNode.resume}; does
+ * what it asks without answering; or answers with an error.
  */
 export type Mode = "answer" | "hang" | "lose-reply" | "fail";
 
@@ -59,7 +60,10 @@ export class KeyspaceNode implements QuorumNode {
   readonly modes: Partial<Record<Operation, Mode>> = {};
   /** Called before a request of one kind takes effect. */
   readonly before: Partial<Record<Operation, () => void>> = {};
-  /** How long a request travels, an answer, and a subscription (`Infinity`: for ever), in milliseconds. */
+  /**
+   * How long a request travels, an answer, and a subscription (`Infinity`: for ever), in
+   * milliseconds.
+   */
   requestMs = 0;
   replyMs = 0;
   subscribeMs = 0;
@@ -237,7 +241,9 @@ export class KeyspaceNode implements QuorumNode {
     return Number(this.#server.ask("ZSCORE", queueOf(key), ticketId) ?? NaN);
   }
 
-  /** What subscribed clients got: a ticket that is the first, or one that is the second and a sign. */
+  /**
+   * What subscribed clients got: a ticket that is the first, or one that is the second and a sign.
+   */
   get messages(): readonly string[] {
     return this.#server.messages;
   }

@@ -1,13 +1,15 @@
 /**
- * Counts the commands that clients send to a server. `INFO commandstats` counts what scripts call too; `MONITOR` prints
- * who sent each command, and marks those of scripts.
+ * Counts the commands that clients send to a server. `INFO commandstats` counts what scripts call
+ * too; `MONITOR` prints who sent each command, and marks those of scripts.
  *
  * @module
  */
 
 import { logIn, type QueryAddress } from "./query.ts";
 
-/** A monitored server, which costs it a large part of its speed. Made by {@linkcode startMonitor}. */
+/**
+ * A monitored server, which costs it a large part of its speed. Made by {@linkcode startMonitor}.
+ */
 export class CommandMonitor implements AsyncDisposable {
   readonly #conn: Deno.TcpConn;
   readonly #server: MonitoredServer;
@@ -76,7 +78,10 @@ export async function startMonitor(server: MonitoredServer): Promise<CommandMoni
   return monitor;
 }
 
-/** How often clients send each command to each of some servers while `act` runs, names in lower case. */
+/**
+ * How often clients send each command to each of some servers while `act` runs, names in lower
+ * case.
+ */
 export async function commandsSentTo(
   servers: readonly MonitoredServer[],
   act: () => Promise<unknown>,

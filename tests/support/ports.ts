@@ -8,14 +8,17 @@
 const PORTS_TRIED_MAX = 20;
 
 /**
- * Ports are drawn below the range from which systems draw the local port of outgoing connections (32 768
- * on Linux, 49 152 elsewhere): a client that keeps connecting to a killed server on a port inside that range
- * may be given the very same port for its own end, and so talk to itself.
+ * Ports are drawn below the range from which systems draw the local port of outgoing connections
+ * (32 768 on Linux, 49 152 elsewhere): a client that keeps connecting to a killed server on a port
+ * inside that range may be given the very same port for its own end, and so talk to itself.
  */
 const PORT_MIN = 12_000;
 const PORT_MAX = 32_000;
 
-/** Only Linux has sockets whose names are no files: so one process shows the others which ports it has, until it ends. */
+/**
+ * Only Linux has sockets whose names are no files: so one process shows the others which ports it
+ * has, until it ends.
+ */
 const IS_RESERVING = Deno.build.os === "linux";
 
 /** A port of 127.0.0.1 that is nobody else's. Made by {@linkcode reservePort}. */
@@ -24,8 +27,9 @@ export interface ReservedPort extends Disposable {
 }
 
 /**
- * Reserves a port of 127.0.0.1 on which nobody listens, outside the range of outgoing connections. Nobody else reserves
- * it meanwhile, in whatever process: so a server that is killed is not found to be another test's.
+ * Reserves a port of 127.0.0.1 on which nobody listens, outside the range of outgoing connections.
+ * Nobody else reserves it meanwhile, in whatever process: so a server that is killed is not found
+ * to be another test's.
  */
 export function reservePort(): ReservedPort {
   for (let tried = 1;; tried++) {

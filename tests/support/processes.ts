@@ -4,7 +4,10 @@
  * @module
  */
 
-/** The state of a process, such as `T` for a stopped one, and who started it; `undefined` if there is none, or no Linux. */
+/**
+ * The state of a process, such as `T` for a stopped one, and who started it; `undefined` if there
+ * is none, or no Linux.
+ */
 export function processStat(pid: number): { state: string; parent: number } | undefined {
   try {
     const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);

@@ -1,5 +1,6 @@
 /**
- * Programs of `tests/programs` as processes of their own, in the runtimes that the library supports.
+ * Programs of `tests/programs` as processes of their own, in the runtimes that the library
+ * supports.
  *
  * @module
  */
@@ -28,7 +29,10 @@ export interface FoundRuntime {
   readonly missing?: string;
 }
 
-/** Finds all runtimes. For a missing one there is the reason, which is also printed on the standard error. */
+/**
+ * Finds all runtimes. For a missing one there is the reason, which is also printed on the standard
+ * error.
+ */
 export function findRuntimes(): Promise<FoundRuntime[]> {
   return Promise.all((["deno", "node", "bun"] as const).map(async (name) => {
     try {
@@ -109,7 +113,10 @@ export class Program implements AsyncDisposable {
     return this.#child.pid;
   }
 
-  /** Resolves to the first whole line that is, or matches, `line`. @throws {Error} If the program ends before. */
+  /**
+   * Resolves to the first whole line that is, or matches, `line`. @throws {Error} If the program
+   * ends before.
+   */
   async line(line: string | RegExp): Promise<string> {
     const fits = (it: string) => typeof line === "string" ? it === line : line.test(it);
     for (let start = 0;;) {
@@ -141,7 +148,10 @@ export class Program implements AsyncDisposable {
     this.#child.kill(signal);
   }
 
-  /** Resolves once the process has ended. @throws {Error} If it does not within `limitMs`: it is killed. */
+  /**
+   * Resolves once the process has ended. @throws {Error} If it does not within `limitMs`: it is
+   * killed.
+   */
   async end(limitMs = END_WITHIN_MS): Promise<ProgramResult> {
     await deadline(this.#ended, limitMs).catch(() => {
       this.#kill();

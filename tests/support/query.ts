@@ -1,6 +1,6 @@
 /**
- * One Redis command on a connection of its own: what tests assert with, and so written apart from the client
- * under test.
+ * One Redis command on a connection of its own: what tests assert with, and so written apart from
+ * the client under test.
  *
  * @module
  */
@@ -59,7 +59,10 @@ async function writeCommand(conn: Deno.Conn, args: readonly (string | number)[])
   for (let sent = 0; sent < bytes.length;) sent += await conn.write(bytes.subarray(sent));
 }
 
-/** Reads one reply, from its start whenever more of it has come: slow, and simple enough to be trusted. */
+/**
+ * Reads one reply, from its start whenever more of it has come: slow, and simple enough to be
+ * trusted.
+ */
 async function readReply(conn: Deno.Conn): Promise<QueryValue> {
   const chunk = new Uint8Array(65_536);
   let bytes = Buffer.of();

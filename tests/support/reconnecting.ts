@@ -24,7 +24,8 @@ export interface ReconnectReport {
 }
 
 /**
- * Restarts the server, then makes the connections silent, and waits each time until the node answers.
+ * Restarts the server, then makes the connections silent, and waits each time until the node
+ * answers.
  *
  * @throws {Error} If it does not.
  */

@@ -112,7 +112,10 @@ export class NodeBench extends StreamBench implements ReleaseListener {
     return this;
   }
 
-  /** Makes the first connection, and sends every script once, so that each is called by its digest from then on. */
+  /**
+   * Makes the first connection, and sends every script once, so that each is called by its digest
+   * from then on.
+   */
   async opened(): Promise<this> {
     if (this.network.transports.length === 0) await this.connected();
     const counterFloor = 1;

@@ -1,6 +1,6 @@
 /**
- * A node in another process: what it is asked there, and what it answers, are lines of JSON. `remote_program.ts` is the
- * test's end of it.
+ * A node in another process: what it is asked there, and what it answers, are lines of JSON.
+ * `remote_program.ts` is the test's end of it.
  *
  * @module
  */
@@ -19,7 +19,10 @@ export interface Result {
   readonly error?: string;
 }
 
-/** Does what the lines of the input say, each when it comes, and answers with the number of the line. */
+/**
+ * Does what the lines of the input say, each when it comes, and answers with the number of the
+ * line.
+ */
 export async function serveNode(node: LockNode): Promise<void> {
   let id = 0;
   for await (const line of createInterface({ input: process.stdin })) void answer(node, line, id++);

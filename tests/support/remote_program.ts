@@ -1,5 +1,6 @@
 /**
- * A program that serves a node (`serveNode` of `remote_node.ts`), and the node as a test reaches it.
+ * A program that serves a node (`serveNode` of `remote_node.ts`), and the node as a test reaches
+ * it.
  *
  * @module
  */

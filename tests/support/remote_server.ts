@@ -1,5 +1,6 @@
 /**
- * A real server that another process has started, for programs in any runtime. See `server_control.ts`.
+ * A real server that another process has started, for programs in any runtime. See
+ * `server_control.ts`.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * What the modules of Lua scripts export: every script of the library, for tests that go through all of them.
+ * What the modules of Lua scripts export: every script of the library, for tests that go through
+ * all of them.
  *
  * @module
  */

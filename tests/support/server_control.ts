@@ -1,5 +1,6 @@
 /**
- * Has a program in another runtime start real servers and make them fail, by HTTP; `remote_server.ts` is its end of it.
+ * Has a program in another runtime start real servers and make them fail, by HTTP;
+ * `remote_server.ts` is its end of it.
  *
  * @module
  */

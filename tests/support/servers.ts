@@ -1,7 +1,7 @@
 /**
  * Real redis-server processes for tests and the bench: each on a free port of 127.0.0.1, in a
- * directory of its own, without persistence unless a `redis.conf` line asks for it, and stopped by handle
- * when the `await using` block ends, however it ends.
+ * directory of its own, without persistence unless a `redis.conf` line asks for it, and stopped by
+ * handle when the `await using` block ends, however it ends.
  *
  * @example Five nodes, one of them hung
  * ```ts
@@ -31,7 +31,10 @@ const POLL_EVERY_MS = 3;
 /** How many ports are tried before a start is given up. */
 const PORTS_TRIED_MAX = 20;
 
-/** The user that {@linkcode RedisServer.command} logs in as where a password or users are configured. */
+/**
+ * The user that {@linkcode RedisServer.command} logs in as where a password or users are
+ * configured.
+ */
 const ADMIN_USER = "support-admin";
 const ADMIN_PASSWORD = "support-admin";
 
@@ -41,7 +44,10 @@ export interface ServerTls {
   certFile: string;
   /** PEM file of the certificate's private key. */
   keyFile: string;
-  /** PEM file of the authority that client certificates must come from; without it none is asked for. */
+  /**
+   * PEM file of the authority that client certificates must come from; without it none is asked
+   * for.
+   */
   caFile?: string;
 }
 
@@ -58,8 +64,9 @@ export interface StartServerOptions {
   /** Listen for TLS on one more port, see {@linkcode RedisServer.tlsPort}. */
   tls?: ServerTls;
   /**
-   * Rights of clients beside those of the manual's user, if they have no others (see `manual_user.ts`): `+select` for
-   * addresses with a database, `+client|setname` for `clientName`, or what a test itself sends over a client.
+   * Rights of clients beside those of the manual's user, if they have no others (see
+   * `manual_user.ts`): `+select` for addresses with a database, `+client|setname` for `clientName`,
+   * or what a test itself sends over a client.
    */
   rights?: readonly string[];
   /** The server's executable. @default the one that `find_redis.ts` finds */
@@ -69,13 +76,15 @@ export interface StartServerOptions {
 /** Options of {@linkcode RedisServer.restart}. */
 export interface RestartOptions {
   /**
-   * Start with the data the server had: saved first where it still runs, else what its own persistence left
-   * on disk. @default false
+   * Start with the data the server had: saved first where it still runs, else what its own
+   * persistence left on disk. @default false
    */
   keepData?: boolean;
 }
 
-/** Several servers: an array of handles, a tuple where the count is a literal, disposed of as one. */
+/**
+ * Several servers: an array of handles, a tuple where the count is a literal, disposed of as one.
+ */
 export type ServerGroup<Count extends number = number> = Servers<Count> & Group<RedisServer>;
 
 type Servers<Count extends number, Tuple extends RedisServer[] = []> = number extends Count
@@ -87,7 +96,8 @@ class PortTakenError extends Error {}
 
 const running = new Set<Deno.ChildProcess>();
 
-// A process that ends without disposing (Deno.exit, an uncaught error) must not leave servers behind.
+// A process that ends without disposing (Deno.exit, an uncaught error) must not leave servers
+// behind.
 globalThis.addEventListener("unload", () => {
   for (const child of running) child.kill("SIGKILL");
 });
@@ -104,7 +114,10 @@ export class RedisServer implements AsyncDisposable {
   readonly tlsPort?: number;
   /** Path of the Unix socket, where `unixSocket` was asked for. */
   readonly socketPath?: string;
-  /** The server's own directory: `redis.conf`, `redis.log` and its data. Removed by {@linkcode stop}. */
+  /**
+   * The server's own directory: `redis.conf`, `redis.log` and its data. Removed by {@linkcode
+   * stop}.
+   */
   readonly dir: string;
   /** Where tests have all rights. */
   readonly admin: QueryAddress;
@@ -181,7 +194,8 @@ export class RedisServer implements AsyncDisposable {
     const { pid } = this.#running();
     Deno.kill(pid, "SIGSTOP");
     this.#paused = true;
-    // A signal takes effect a moment after it was sent. Linux shows when; elsewhere no check is made.
+    // A signal takes effect a moment after it was sent. Linux shows when; elsewhere no check is
+    // made.
     while ((processStat(pid)?.state ?? "T") !== "T") await delay(POLL_EVERY_MS);
   }
 
@@ -191,7 +205,10 @@ export class RedisServer implements AsyncDisposable {
     this.#paused = false;
   }
 
-  /** Kills the process at once (SIGKILL), as in a crash; {@linkcode restart} brings it back. Idempotent. */
+  /**
+   * Kills the process at once (SIGKILL), as in a crash; {@linkcode restart} brings it back.
+   * Idempotent.
+   */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
@@ -200,7 +217,8 @@ export class RedisServer implements AsyncDisposable {
     try {
       child.kill("SIGKILL");
     } catch {
-      // It ended by itself, after SHUTDOWN for example; its status is there to be read all the same.
+      // It ended by itself, after SHUTDOWN for example; its status is there to be read all the
+      // same.
     }
     await child.status;
     running.delete(child);
@@ -218,7 +236,10 @@ export class RedisServer implements AsyncDisposable {
     await this.start();
   }
 
-  /** Starts a server that is not running. @throws {Error} If it does not answer in time, with its log. */
+  /**
+   * Starts a server that is not running. @throws {Error} If it does not answer in time, with its
+   * log.
+   */
   async start(): Promise<void> {
     const found = this.#executable ?? await (executable ??= findRedisServer());
     const file = `${this.dir}/redis.conf`;
@@ -275,7 +296,9 @@ export class RedisServer implements AsyncDisposable {
     throw new Error(`Cannot start redis-server on port ${this.port}: ${output}${log}`);
   }
 
-  /** Whether a server answers on the port and is this one: the port may be another test's by now. */
+  /**
+   * Whether a server answers on the port and is this one: the port may be another test's by now.
+   */
   async #answers(): Promise<boolean> {
     try {
       await this.command("PING");

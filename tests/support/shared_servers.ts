@@ -1,6 +1,6 @@
 /**
- * Servers that the tests of one file share, each test finding them as if they were new; proxies in front of
- * servers; and looks at their keys.
+ * Servers that the tests of one file share, each test finding them as if they were new; proxies in
+ * front of servers; and looks at their keys.
  *
  * @module
  */
@@ -22,13 +22,15 @@ import {
 /** Servers of one test file. Made by {@linkcode shareServers}. */
 export interface SharedServers {
   /**
-   * Lends the first `count` servers, by default all; at the end of a test's block they run on, empty and without faults.
-   * A server that is to be killed must be a test's own.
+   * Lends the first `count` servers, by default all; at the end of a test's block they run on,
+   * empty and without faults. A server that is to be killed must be a test's own.
    */
   lend(count?: number): Group<RedisServer>;
 }
 
-/** Starts `count` servers before the first test of the calling file, and stops them after the last. */
+/**
+ * Starts `count` servers before the first test of the calling file, and stops them after the last.
+ */
 export function shareServers(count: number, options?: StartServerOptions): SharedServers {
   let group: ServerGroup | undefined;
   Deno.test.beforeAll(async () => {
@@ -102,9 +104,10 @@ export function gone(servers: readonly RedisServer[], key: string): Promise<void
 }
 
 /**
- * Has every node's connection made and its scripts loaded, and waits until nothing is on its way any more. What a
- * lock's calls settle without is else counted, or held back, with what a test does next. For one client at a time: others
- * would hold the key on some of the nodes for a moment, and the client would not set it there again.
+ * Has every node's connection made and its scripts loaded, and waits until nothing is on its way
+ * any more. What a lock's calls settle without is else counted, or held back, with what a test does
+ * next. For one client at a time: others would hold the key on some of the nodes for a moment, and
+ * the client would not set it there again.
  */
 export async function warmUp(redlock: Redlock, servers: readonly RedisServer[]): Promise<void> {
   const lock = await redlock.acquire("warm-up", { ttlMs: 60_000 });
@@ -114,7 +117,10 @@ export async function warmUp(redlock: Redlock, servers: readonly RedisServer[]):
   await gone(servers, "warm-up");
 }
 
-/** The arguments of every command that `server` executed since {@linkcode recordCommands}, the oldest first. */
+/**
+ * The arguments of every command that `server` executed since {@linkcode recordCommands}, the
+ * oldest first.
+ */
 export async function recordedCommands(server: RedisServer): Promise<string[][]> {
   const entries = await server.command("SLOWLOG", "GET", "-1") as QueryValue[][];
   return entries.map((entry) => entry[3] as string[]).reverse();

@@ -1,5 +1,6 @@
 /**
- * A TLS server that answers every chunk with the server name that its client asked for (SNI), as a bulk string.
+ * A TLS server that answers every chunk with the server name that its client asked for (SNI), as a
+ * bulk string.
  *
  * @module
  */

@@ -14,7 +14,9 @@ export interface SourceFile {
   readonly uncommented: string;
   /** The text without comments, strings, templates and regular expressions. */
   readonly code: string;
-  /** What is written for people: comments and strings, or a page without `code` in its sentences. */
+  /**
+   * What is written for people: comments and strings, or a page without `code` in its sentences.
+   */
   readonly prose: string;
   /** The specifiers of what it imports or re-exports, types too. */
   readonly imports: readonly string[];

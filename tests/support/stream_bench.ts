@@ -73,8 +73,8 @@ export class StreamBench {
   }
 
   /**
-   * Waits for the next connection, on which the server answers, and returns what is written on it then. Where there is a
-   * login, it returns that, and the server has answered nothing.
+   * Waits for the next connection, on which the server answers, and returns what is written on it
+   * then. Where there is a login, it returns that, and the server has answered nothing.
    */
   async reconnect(): Promise<string> {
     if (await this.nextStream() === PING) await this.answer(PONG);
@@ -114,7 +114,9 @@ export class StreamBench {
   }
 }
 
-/** Returns a function that defines tests, each with a bench of its own, which is closed behind it. */
+/**
+ * Returns a function that defines tests, each with a bench of its own, which is closed behind it.
+ */
 export function testOn<Bench extends { close(): Promise<void> }>(
   create: () => Bench | Promise<Bench>,
 ): (title: string, act: (bench: Bench) => void | Promise<void>) => void {

@@ -10,12 +10,15 @@ export const SLACK_MS = 4_000;
 /** How long a busy machine may stand still in the middle of a test. */
 const STALL_MS = 2_000;
 
-/** The TTL of a lock that is extended by itself: after a third of it, so that two thirds outlast a stall. */
+/**
+ * The TTL of a lock that is extended by itself: after a third of it, so that two thirds outlast a
+ * stall.
+ */
 export const KEPT_TTL_MS = 2 * STALL_MS;
 
 /**
- * A lock that is extended by itself after a third of its TTL and whose validity ends after two, so that a stall fits
- * between these and between the end of the validity and the TTL.
+ * A lock that is extended by itself after a third of its TTL and whose validity ends after two, so
+ * that a stall fits between these and between the end of the validity and the TTL.
  */
 export const IN_THIRDS = { ttlMs: 3 * (STALL_MS + 300), driftFactor: 1 / 3 } as const;
 

@@ -1,8 +1,10 @@
 /**
- * A server that speaks Redis over HTTP, by the protocol of Upstash, in front of a real Redis server.
+ * A server that speaks Redis over HTTP, by the protocol of Upstash, in front of a real Redis
+ * server.
  *
- * It has several connections and takes them in turns, so commands of two requests may overtake each other, as they may
- * in a real gateway. Each subscription is a response of server-sent events, in pieces that end anywhere.
+ * It has several connections and takes them in turns, so commands of two requests may overtake each
+ * other, as they may in a real gateway. Each subscription is a response of server-sent events, in
+ * pieces that end anywhere.
  *
  * @module
  */

@@ -18,12 +18,15 @@ import { onAll } from "./shared_servers.ts";
 import { SLACK_MS, TTL_MS } from "./times.ts";
 
 /**
- * Within what a call that was notified has its lock, on a busy machine too: the idle question of a {@linkcode PATIENT} first
- * in the queue comes much later, and so does everything that polls.
+ * Within what a call that was notified has its lock, on a busy machine too: the idle question of a
+ * {@linkcode PATIENT} first in the queue comes much later, and so does everything that polls.
  */
 const WOKEN_WITHIN_MS = 1_000 + SLACK_MS;
 
-/** What a client of these tests has unless it says otherwise: nothing that comes soon comes by polling or a TTL. */
+/**
+ * What a client of these tests has unless it says otherwise: nothing that comes soon comes by
+ * polling or a TTL.
+ */
 export const PATIENT: RedlockOptions = {
   ttlMs: TTL_MS,
   waitMs: TTL_MS,
@@ -81,9 +84,11 @@ export async function lineUp(
 const BEAT_MS = 10;
 
 /**
- * Settles as a promise does that settles soon, as a notification has it do. While the machine stands still no time passes.
+ * Settles as a promise does that settles soon, as a notification has it do. While the machine
+ * stands still no time passes.
  *
- * @param withinMs How long it may take, in milliseconds; by default so long that it cannot have been polling.
+ * @param withinMs How long it may take, in milliseconds; by default so long that it cannot have
+ * been polling.
  * @throws {Error} If it takes longer.
  */
 export async function soon<T>(promise: Promise<T>, withinMs = WOKEN_WITHIN_MS): Promise<T> {
@@ -122,7 +127,10 @@ export interface WaiterJob {
   readonly mode?: LockMode;
 }
 
-/** Starts a process that asks for the lock on the line `ask`, and gives it back on the line `release`. */
+/**
+ * Starts a process that asks for the lock on the line `ask`, and gives it back on the line
+ * `release`.
+ */
 export async function startWaiter(job: WaiterJob): Promise<Program> {
   const program = startProgram("waiter.ts", [JSON.stringify(job)]);
   await program.line("ready");

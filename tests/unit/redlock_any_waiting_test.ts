@@ -37,7 +37,8 @@ Deno.test("a client that released one of several while others wait comes behind 
   cluster.fraction = 0.9;
   const next = cluster.redlock.acquire(NAMES, WAITS);
   await cluster.advance(10);
-  assertEquals(cluster.holders(name), [undefined, undefined, undefined]); // it is kept for the one who waits
+  // it is kept for the one who waits
+  assertEquals(cluster.holders(name), [undefined, undefined, undefined]);
   await cluster.settle((await cluster.settle(next)).release());
 });
 

@@ -1,4 +1,7 @@
-/** Calls that end while others are decided: `close()` and aborts from listeners, nodes and microtasks leave no key. */
+/**
+ * Calls that end while others are decided: `close()` and aborts from listeners, nodes and
+ * microtasks leave no key.
+ */
 
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import { LockLostError, RedlockError } from "../../src/errors.ts";
@@ -28,7 +31,9 @@ async function expectEnd(
   return settled;
 }
 
-/** What a listener closes the client at, and whether somebody else holds the first resource then. */
+/**
+ * What a listener closes the client at, and whether somebody else holds the first resource then.
+ */
 const EVENTS = [
   ["attempt", false],
   ["attempt", true],
@@ -71,7 +76,8 @@ for (const method of ["acquire", "tryAcquire", "using"] as const) {
       cluster.resume(); // every answer, and nothing between them
       const settled = await cluster.settle(Promise.allSettled(calls));
       const codes = settled.map((each) => each.status === "rejected" && each.reason.code);
-      // The listener of a loss, or of a denial by all nodes, runs when calls have their locks: those are lost.
+      // The listener of a loss, or of a denial by all nodes, runs when calls have their locks:
+      // those are lost.
       const late = ["lost", "denied"].includes(type) && method !== "using";
       assertEquals([codes, ran], [Array(4).fill(late ? false : "CLOSED"), 0]);
       await expectEnd(cluster, [first], () => closing!);
@@ -179,7 +185,8 @@ for (const how of ["abort", "close"] as const) {
         assert(aborted !== true);
         await runMicrotasks();
         if (result instanceof LockLostError) {
-          assertEquals([left(cluster), how, aborted], [[], "close", false]); // the routine ran already
+          // the routine ran already
+          assertEquals([left(cluster), how, aborted], [[], "close", false]);
         } else if (result instanceof Error) {
           assertEquals([left(cluster), aborted], [[], undefined]);
           if (how === "close") assertInstanceOf(result, RedlockError);

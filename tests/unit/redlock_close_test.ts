@@ -125,7 +125,9 @@ Deno.test("close() lets a routine end; no release after it sets a timer", async 
   assertEquals(cluster.clock.timers, 0);
 });
 
-/** A lock that a jump of the wall clock ends, with others that it does not, and a call that waits. */
+/**
+ * A lock that a jump of the wall clock ends, with others that it does not, and a call that waits.
+ */
 async function beforeJump(options: RedlockOptions = {}) {
   const cluster = new Cluster(3, { ttlMs: 60_000, waitMs: Infinity });
   const { redlock } = cluster;

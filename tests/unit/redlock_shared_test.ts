@@ -207,7 +207,8 @@ Deno.test("a dead first in the queue is found though no release comes while read
   const waiting = cluster.peer().acquire("a", READ_LATER);
   await cluster.advance(50);
   for (const node of cluster.nodes) node.leaveChannel("dying");
-  assertEquals((await cluster.settle(waiting, 7_000)).held, true); // at the next extension of the other reader
+  // at the next extension of the other reader
+  assertEquals((await cluster.settle(waiting, 7_000)).held, true);
   assert(first.held);
 });
 

@@ -13,9 +13,9 @@ const FUNCTION_LINES_MAX = 70;
 const CHAIN_MAX = 11;
 
 /**
- * The areas from the bottom up, by the folders they are: an area imports from itself and from areas above it in this
- * list. `lock_node.ts` and its like are the seam between the algorithm and a store, so `redis_node` has it, but nothing
- * of the algorithm itself.
+ * The areas from the bottom up, by the folders they are: an area imports from itself and from areas
+ * above it in this list. `lock_node.ts` and its like are the seam between the algorithm and a
+ * store, so `redis_node` has it, but nothing of the algorithm itself.
  */
 const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly string[]])[] = [
   ["time", /^src\/time\//u, []],
@@ -66,7 +66,8 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
     ["time", "transport", "base", "seam", "redis", "redis_node", "fencing", "lock"],
   ],
   ["entry point", /^mod\.ts$/u, []],
-  // A program on top of the library: it uses the entry points, as every other program does, and small helpers.
+  // A program on top of the library: it uses the entry points, as every other program does, and
+  // small helpers.
   ["cli", /^src\/cli\//u, ["time", "base", "operate", "redis", "testing", "entry point"]],
 ];
 
@@ -156,7 +157,8 @@ Deno.test("tidy: areas import in one direction", () => {
     const [name, , mayImport] = areaOf(file.path)!;
     return importsOf(file).filter((target) => {
       const area = areaOf(target)![0];
-      if (name === "entry point") return area === "cli"; // it exports what users need of every other area
+      // it exports what users need of every other area
+      if (name === "entry point") return area === "cli";
       return area !== name && !mayImport.includes(area);
     }).map((target) => `${file.path} imports ${target}`);
   });
@@ -164,8 +166,8 @@ Deno.test("tidy: areas import in one direction", () => {
 });
 
 /**
- * What single areas may import: packages that the npm package bundles into the command line, and one that programs bring
- * which use OpenTelemetry.
+ * What single areas may import: packages that the npm package bundles into the command line, and
+ * one that programs bring which use OpenTelemetry.
  */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   cli: ["commander", "log-update"],
@@ -316,8 +318,9 @@ Deno.test("tidy: no lock's value comes from Math.random", () => {
 // Words
 
 /**
- * Words that this project does not use, because a plainer one says the same: publishes, notifies, receives, needs,
- * distinguishes; if, whether; not, missing, empty; again, forever, without success. And names that were given up.
+ * Words that this project does not use, because a plainer one says the same: publishes, notifies,
+ * receives, needs, distinguishes; if, whether; not, missing, empty; again, forever, without
+ * success. And names that were given up.
  */
 const UNUSED_WORDS = [
   ...[
@@ -361,8 +364,8 @@ Deno.test("tidy: no test is run alone or left out", () => {
   assertEquals(found(alone, TESTS, "code"), []);
 });
 
-Deno.test("tidy: no line of a comment has more than 130 columns, because deno fmt wraps none", () => {
-  const long = /^(?=\s*(?:\/\*\*|\*|\/\/)).{131}/u;
+Deno.test("tidy: no line of a comment has more than 100 columns, because deno fmt wraps none", () => {
+  const long = /^(?=\s*(?:\/\*\*|\*|\/\/)).{101}/u;
   assertEquals(found(long, [...FILES, ...TESTS], "text"), []);
 });
 

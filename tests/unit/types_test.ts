@@ -1,5 +1,6 @@
 /**
- * The types of locks, as a user's compiler sees them: a test fails to compile if one of them is wrong.
+ * The types of locks, as a user's compiler sees them: a test fails to compile if one of them is
+ * wrong.
  */
 import { assertEquals } from "@std/assert";
 import {

@@ -24,8 +24,8 @@ export function scaleFor(lengthMs: number, width: number): Scale {
 }
 
 /**
- * The row of a worker: a block where it was inside, dots where it waited. A column has two halves, so that
- * short stays show.
+ * The row of a worker: a block where it was inside, dots where it waited. A column has two halves,
+ * so that short stays show.
  */
 export function workerRow(
   timeline: Timeline,

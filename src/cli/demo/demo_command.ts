@@ -124,7 +124,10 @@ function total(): number {
   return WORKERS.length * INCREMENTS;
 }
 
-/** Runs the demo; the exit code is 0 if the lock kept every increment, and some were lost without it. */
+/**
+ * Runs the demo; the exit code is 0 if the lock kept every increment, and some were lost without
+ * it.
+ */
 export async function demo(): Promise<number> {
   const signals = new Signals();
   const paint = paintOutput();
@@ -147,7 +150,8 @@ export async function demo(): Promise<number> {
     report("without the lock", unlocked.timeline, left);
     return kept === total() && left < total() ? SUCCESS : PROBLEM_FOUND;
   } catch (error) {
-    const { reason } = signals.waiting; // a terminal's Ctrl-C ends the servers too, which may be noticed first
+    // a terminal's Ctrl-C ends the servers too, which may be noticed first
+    const { reason } = signals.waiting;
     if (reason instanceof Interrupted) return reason.exitCode;
     throw error;
   } finally {

@@ -1,5 +1,6 @@
 /**
- * The nodes of `hasp demo`: processes of a Redis server if the machine has one, else servers in memory.
+ * The nodes of `hasp demo`: processes of a Redis server if the machine has one, else servers in
+ * memory.
  *
  * @module
  */
@@ -15,7 +16,10 @@ import { sendSignal, within } from "../run/processes.ts";
 const PROGRAMS = ["redis-server", "valkey-server"];
 /** A server is ready when it logs this. */
 const READY = "Ready to accept connections";
-/** Longest wait for it, in milliseconds: a server takes long on a busy machine, and one that cannot start ends. */
+/**
+ * Longest wait for it, in milliseconds: a server takes long on a busy machine, and one that cannot
+ * start ends.
+ */
 const READY_MS_MAX = 30_000;
 /** Ports are drawn from this range, which is below the local ends of outgoing connections. */
 const PORT_MIN = 12_000, PORT_MAX = 32_000;
@@ -52,7 +56,10 @@ export async function startDemoNodes(count: number): Promise<DemoNodes> {
   };
 }
 
-/** Starts processes of a server; returns `undefined` if that fails, as it does where the program is missing. */
+/**
+ * Starts processes of a server; returns `undefined` if that fails, as it does where the program is
+ * missing.
+ */
 async function startServers(program: string, count: number): Promise<DemoNodes | undefined> {
   const nodes = Array.from({ length: count }, () => new ServerProcess(program));
   const kill = () => nodes.forEach((node) => node.kill());
@@ -108,7 +115,10 @@ class ServerProcess implements DemoNode {
   }
 }
 
-/** Resolves when a stream contains a text. The stream is read on, because a full pipe would stop the process. */
+/**
+ * Resolves when a stream contains a text. The stream is read on, because a full pipe would stop the
+ * process.
+ */
 function logs(stream: Readable, text: string): Promise<boolean> {
   return new Promise((resolve) => {
     let log = "";

@@ -13,16 +13,20 @@ import { LEFT } from "./shell_scripts.ts";
 export interface LockGuardOptions {
   /** How long the command has between SIGTERM and SIGKILL, in milliseconds. */
   readonly graceMs: number;
-  /** Returns for how long the command may run from this moment on, in milliseconds; negative if that is over. */
+  /**
+   * Returns for how long the command may run from this moment on, in milliseconds; negative if that
+   * is over.
+   */
   readonly limitMs: () => number;
   /** Called with a message when the guard ends the command, or cannot. */
   readonly report: (message: string) => void;
 }
 
 /**
- * Watches over a command and its lock. The command gets a SIGTERM if its lock is lost, if extensions fail until only the
- * grace period is left, or if its watcher has ended. What is left of it after the grace period, or when the time of the
- * lock is over, gets a SIGKILL, by the watcher too.
+ * Watches over a command and its lock. The command gets a SIGTERM if its lock is lost, if
+ * extensions fail until only the grace period is left, or if its watcher has ended. What is left of
+ * it after the grace period, or when the time of the lock is over, gets a SIGKILL, by the watcher
+ * too.
  */
 export class LockGuard {
   readonly #lock: Lock;
@@ -53,7 +57,9 @@ export class LockGuard {
     return this.#isEnding;
   }
 
-  /** How long what is left of the command may still run, in milliseconds; negative if that is over. */
+  /**
+   * How long what is left of the command may still run, in milliseconds; negative if that is over.
+   */
   get leftMs(): number {
     return this.#killAtMs - this.#clock.nowMs();
   }
@@ -89,13 +95,15 @@ export class LockGuard {
 
   #end(why: string): void {
     if (this.#isStopped || this.#isEnding) return;
-    if (this.leftMs <= 0) return this.#kill(); // the watcher has killed it, and says if it had ended before
+    // the watcher has killed it, and says if it had ended before
+    if (this.leftMs <= 0) return this.#kill();
     this.#isEnding = true;
     const isAllowed = this.#command.signal("SIGTERM");
     this.#killAfter(Math.min(this.#options.graceMs, this.leftMs));
     this.#wait(this.leftMs, () => this.#kill());
     const then = isAllowed ? "is stopped" : "cannot be stopped, because it runs as another user";
-    this.#options.report(`${why}; the command ${then}`); // last, because a pipe that nobody reads may block it
+    // last, because a pipe that nobody reads may block it
+    this.#options.report(`${why}; the command ${then}`);
   }
 
   #kill(): void {

@@ -38,12 +38,16 @@ export async function within<T>(limitMs: number, promise: Promise<T>): Promise<T
   }
 }
 
-/** Sends a signal to a process, or to a process group if `target` is negative. Returns whether that is allowed. */
+/**
+ * Sends a signal to a process, or to a process group if `target` is negative. Returns whether that
+ * is allowed.
+ */
 export function sendSignal(target: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(target, signal);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "EPERM"; // else there is no such process any more
+    // else there is no such process any more
+    return (error as NodeJS.ErrnoException).code !== "EPERM";
   }
 }

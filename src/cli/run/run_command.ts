@@ -16,7 +16,10 @@ import { OVER } from "./shell_scripts.ts";
 import { logEvent, type LogOptions, logProblem } from "./run_log.ts";
 import { Interrupted, signalExitCode, Signals } from "./signals.ts";
 
-/** A command is killed before the end of the validity by this share of the TTL, and at least this many milliseconds. */
+/**
+ * A command is killed before the end of the validity by this share of the TTL, and at least this
+ * many milliseconds.
+ */
 const MARGIN_DIVISOR = 20;
 const MARGIN_MS_MIN = 100;
 
@@ -91,10 +94,12 @@ export async function run(command: readonly string[], given: RunOptions): Promis
 }
 
 /**
- * Acquires the lock; `undefined` if somebody else holds it and that is to be skipped. A denial does not show that, because
- * some nodes may deny while others fail. So a quorum is asked who holds the resources.
+ * Acquires the lock; `undefined` if somebody else holds it and that is to be skipped. A denial does
+ * not show that, because some nodes may deny while others fail. So a quorum is asked who holds the
+ * resources.
  *
- * @throws {LockHeldError} If nobody holds it by a quorum, or if somebody does and that is a failure.
+ * @throws {LockHeldError} If nobody holds it by a quorum, or if somebody does and that is a
+ * failure.
  * @throws The reason of `signal`, if it aborts.
  */
 export async function acquire(
@@ -118,8 +123,8 @@ export async function acquire(
 }
 
 /**
- * By how much a command is killed before the end of its lock's validity, in milliseconds: on a busy machine, a process
- * needs some to start its timer, and more to be killed.
+ * By how much a command is killed before the end of its lock's validity, in milliseconds: on a busy
+ * machine, a process needs some to start its timer, and more to be killed.
  */
 export function marginMs(ttlMs: number): number {
   return Math.max(MARGIN_MS_MIN, ttlMs / MARGIN_DIVISOR);
@@ -173,7 +178,8 @@ export async function runLocked(
   logEvent(options, { type: "ended", code, elapsedMs: systemClock.monotonicMs() - startMs });
   const wasHeld = heldToItsEnd && (!lock.held || await release(lock, report));
   if (guard.isEnding) return LOCK_LOST;
-  // If the watcher's time was over while hasp was stopped, and it did not kill the command, this had ended in time.
+  // If the watcher's time was over while hasp was stopped, and it did not kill the command, this
+  // had ended in time.
   if (word === OVER ? ending[1] !== "SIGKILL" : wasHeld) return code;
   report(
     word === OVER
@@ -193,7 +199,9 @@ async function release(lock: Lock, report: (message: string) => void): Promise<b
   }
 }
 
-/** A terminal sends these to all processes of its foreground, so passing them on would double them. */
+/**
+ * A terminal sends these to all processes of its foreground, so passing them on would double them.
+ */
 const TERMINAL_SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
 
 /** Passes a signal on. Returns whether that is allowed. */

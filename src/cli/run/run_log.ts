@@ -1,5 +1,6 @@
 /**
- * What `run` says about itself on the standard error: errors, and with `--verbose` or `--json` everything that happens.
+ * What `run` says about itself on the standard error: errors, and with `--verbose` or `--json`
+ * everything that happens.
  *
  * @module
  */
@@ -72,7 +73,10 @@ export function plainEvent(event: RunEvent): Record<string, unknown> {
   );
 }
 
-/** An event as a line: `hasp: acquired "backup": holder 7c1f09be, 3 granted, attempts 1, elapsed 3 ms, remaining 29.7 s`. */
+/**
+ * An event as a line: `hasp: acquired "backup": holder 7c1f09be, 3 granted, attempts 1, elapsed 3
+ * ms, remaining 29.7 s`.
+ */
 export function eventText({ type, ...fields }: RunEvent): string {
   const { resources = [], ...others } = fields as { resources?: readonly string[] };
   const parts = Object.entries(others).filter(([, value]) => value !== undefined)

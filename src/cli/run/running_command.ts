@@ -1,9 +1,9 @@
 /**
  * A command that must not outlive its lock: started, watched, signalled and ended.
  *
- * If there is a POSIX shell, the command leads a session of its own, so that signals reach what it has started too, and
- * a watcher kills that session if `hasp` is killed or stopped. On Windows, and on systems without a shell, the command
- * is started directly and nothing watches it.
+ * If there is a POSIX shell, the command leads a session of its own, so that signals reach what it
+ * has started too, and a watcher kills that session if `hasp` is killed or stopped. On Windows, and
+ * on systems without a shell, the command is started directly and nothing watches it.
  *
  * @module
  */
@@ -24,7 +24,10 @@ export type Ending = readonly [code: number | null, signal: string | null];
 export interface StartOptions {
   /** The environment of the command. */
   readonly env: Environment;
-  /** Whether the command stays in the process group of `hasp`, as a program that uses the terminal must. */
+  /**
+   * Whether the command stays in the process group of `hasp`, as a program that uses the terminal
+   * must.
+   */
   readonly foreground: boolean;
   /** Returns for how long the command may run from this moment on, in milliseconds. */
   readonly limitMs: () => number;
@@ -32,7 +35,9 @@ export interface StartOptions {
   readonly beforeBegin: () => void;
 }
 
-/** A command that was started by {@linkcode startCommand}. {@linkcode close} it when it has ended. */
+/**
+ * A command that was started by {@linkcode startCommand}. {@linkcode close} it when it has ended.
+ */
 export class RunningCommand {
   /** Resolves when the command itself has ended. What it has started may still run. */
   readonly ended: Promise<Ending>;
@@ -43,7 +48,8 @@ export class RunningCommand {
 
   /**
    * @param child The process of the command.
-   * @param target What signals are sent to: the process, or the process group as a negative number; `undefined` if the
+   * @param target What signals are sent to: the process, or the process group as a negative number;
+   * `undefined` if the
    *   process could not be started.
    * @param ended Resolves when the process has ended.
    * @param watcher What kills it if `hasp` cannot, if there is something.
@@ -60,12 +66,17 @@ export class RunningCommand {
     this.#watcher = watcher;
   }
 
-  /** Has the watcher kill the command after `limitMs` milliseconds, which replaces the time before. */
+  /**
+   * Has the watcher kill the command after `limitMs` milliseconds, which replaces the time before.
+   */
   killAfter(limitMs: number): void {
     this.#watcher?.killAfter(limitMs);
   }
 
-  /** Calls back when the watcher ends, with what it has printed about the end of the command, if it has. */
+  /**
+   * Calls back when the watcher ends, with what it has printed about the end of the command, if it
+   * has.
+   */
   onWatcherEnd(callback: (word: string | undefined) => void): void {
     this.#watcher?.ended.then(callback);
   }
@@ -86,8 +97,10 @@ export class RunningCommand {
   /**
    * Ends the watcher.
    *
-   * @param drainMs If not 0, everything that the command has started is ended first: by the signals that it has received,
-   *   or by SIGKILL after this time, in milliseconds. If 0, what the command has left behind goes on without the watcher.
+   * @param drainMs If not 0, everything that the command has started is ended first: by the signals
+   * that it has received,
+   *   or by SIGKILL after this time, in milliseconds. If 0, what the command has left behind goes
+   *   on without the watcher.
    * @returns What the watcher has printed about the end of the command, if it has.
    */
   async close(drainMs: number): Promise<string | undefined> {
@@ -101,7 +114,8 @@ export class RunningCommand {
 /**
  * Starts a command. Its input and output are those of `hasp`.
  *
- * @throws {Error} If no process can be started. A command that is missing or cannot be executed is no error: it ends with
+ * @throws {Error} If no process can be started. A command that is missing or cannot be executed is
+ * no error: it ends with
  *   the code that shells have for that.
  * @throws What `beforeBegin` throws.
  */

@@ -5,9 +5,9 @@
  */
 
 /**
- * Becomes the command as soon as a line arrives on a file descriptor, or ends if that closes: so the command does not
- * start before its watcher is ready, even if `hasp` is killed in between. A command that is missing or cannot be
- * executed ends with 127 or 126, as in every shell.
+ * Becomes the command as soon as a line arrives on a file descriptor, or ends if that closes: so
+ * the command does not start before its watcher is ready, even if `hasp` is killed in between. A
+ * command that is missing or cannot be executed ends with 127 or 126, as in every shell.
  *
  * @param fd The file descriptor, which the command does not get.
  */
@@ -21,27 +21,28 @@ export const OVER = "over";
 export const LEFT = "left";
 
 /**
- * Kills the command if `hasp` cannot. It first prints a file descriptor that the command would not inherit. The first
- * line of its input is the process id of the command, and a word if that leads a session of its own. Further lines are:
+ * Kills the command if `hasp` cannot. It first prints a file descriptor that the command would not
+ * inherit. The first line of its input is the process id of the command, and a word if that leads a
+ * session of its own. Further lines are:
  *
  * - a number: the command may run for so many seconds from now on, whatever the lines before said;
- * - the name of a signal: the signal goes to the process groups of the session other than the command's own, which gets
- *   it from `hasp` at once;
+ * - the name of a signal: the signal goes to the process groups of the session other than the
+ *   command's own, which gets it from `hasp` at once;
  * - `drain`, which is the last: it ends when no process of the session is left;
  * - `end`, which is the last: it is not needed any more.
  *
- * It prints a word when the first number counts: only now may the command start. If the time is over or its input
- * ends, which shows that `hasp` is gone, it kills the session.
+ * It prints a word when the first number counts: only now may the command start. If the time is
+ * over or its input ends, which shows that `hasp` is gone, it kills the session.
  *
- * One part reads the input, and has a `sleep` for each number; another part kills. The pipe between them puts what
- * happens in order: the end of a `sleep`, for whatever reason, counts only if no later number came before it. So
- * no `sleep` has to be stopped before the end, and every failure of a part ends the command. In the end, SIGVTALRM ends
- * each `sleep`, once all of them have begun, and the shells wait for their children: a container may have no process
- * that does so for orphans.
+ * One part reads the input, and has a `sleep` for each number; another part kills. The pipe between
+ * them puts what happens in order: the end of a `sleep`, for whatever reason, counts only if no
+ * later number came before it. So no `sleep` has to be stopped before the end, and every failure of
+ * a part ends the command. In the end, SIGVTALRM ends each `sleep`, once all of them have begun,
+ * and the shells wait for their children: a container may have no process that does so for orphans.
  *
- * It ignores the signals that can be sent to all processes and be ignored. Sessions are looked up in `/proc`, by `cat`,
- * because `sed` ends at the first process that ends while it is read; without `/proc`, as on macOS, the process group of the
- * command stands for its session.
+ * It ignores the signals that can be sent to all processes and be ignored. Sessions are looked up
+ * in `/proc`, by `cat`, because `sed` ends at the first process that ends while it is read; without
+ * `/proc`, as on macOS, the process group of the command stands for its session.
  */
 export const WATCHER = `
 trap '' HUP INT QUIT ALRM TERM USR1 USR2 PIPE PROF XCPU XFSZ TSTP TTIN TTOU

@@ -11,17 +11,23 @@ import { inputOf, sendSignal, SHELL, started, within } from "./processes.ts";
 import { WATCHER } from "./shell_scripts.ts";
 
 /**
- * The name of the process. It does not contain `hasp`, so that a signal to all processes with that in their command
- * line does not end `hasp` and its watcher together.
+ * The name of the process. It does not contain `hasp`, so that a signal to all processes with that
+ * in their command line does not end `hasp` and its watcher together.
  */
 const NAME = "command-watcher";
 
-/** How long the end of the shell is awaited, in milliseconds, because it may be stopped. It needs a few. */
+/**
+ * How long the end of the shell is awaited, in milliseconds, because it may be stopped. It needs a
+ * few.
+ */
 const END_WITHIN_MS = 5_000;
 
 /** A shell that runs {@linkcode WATCHER}. */
 export class Watcher {
-  /** Resolves when the shell has ended, to what it has printed about the end of the command, if it has. */
+  /**
+   * Resolves when the shell has ended, to what it has printed about the end of the command, if it
+   * has.
+   */
   ended: Promise<string | undefined> = Promise.resolve(undefined);
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
@@ -39,7 +45,8 @@ export class Watcher {
   }
 
   /**
-   * Resolves when the shell has answered, to a file descriptor that the children of `hasp` do not inherit.
+   * Resolves when the shell has answered, to a file descriptor that the children of `hasp` do not
+   * inherit.
    *
    * @param limitMs How long its answer is awaited, in milliseconds.
    * @throws {Error} If it ends, or does not answer.
@@ -49,11 +56,12 @@ export class Watcher {
   }
 
   /**
-   * Has it watch over a process. Resolves when the shell has answered that it does: that a line was written does not
-   * show that it was read, and Bun keeps lines back for a moment.
+   * Has it watch over a process. Resolves when the shell has answered that it does: that a line was
+   * written does not show that it was read, and Bun keeps lines back for a moment.
    *
    * @param pid The id of the process.
-   * @param leadsSession Whether the process leads a session of its own, all of which is to be killed.
+   * @param leadsSession Whether the process leads a session of its own, all of which is to be
+   * killed.
    * @param limitMs How long the process may run, and the answer is awaited, in milliseconds.
    * @throws {Error} If the shell ends, or does not answer.
    */
@@ -63,12 +71,17 @@ export class Watcher {
     this.ended = this.#lines.next().then(({ value }) => value);
   }
 
-  /** Has it kill what it watches over after `limitMs` milliseconds, which replaces the time before. */
+  /**
+   * Has it kill what it watches over after `limitMs` milliseconds, which replaces the time before.
+   */
   killAfter(limitMs: number): void {
     this.#input.write(secondsLine(limitMs));
   }
 
-  /** Has it send a signal to the process groups of the session other than the one of the process itself. */
+  /**
+   * Has it send a signal to the process groups of the session other than the one of the process
+   * itself.
+   */
   signalOthers(signal: NodeJS.Signals): void {
     this.#input.write(`${signal.replace("SIG", "")}\n`);
   }
@@ -76,7 +89,8 @@ export class Watcher {
   /**
    * Ends it.
    *
-   * @param drainMs If not 0, it first waits until nothing is left of the session, or kills what is left when its
+   * @param drainMs If not 0, it first waits until nothing is left of the session, or kills what is
+   * left when its
    *   time is over, which is in so many milliseconds.
    * @returns What it has printed about the end of the command, if it has.
    */
@@ -117,7 +131,10 @@ export async function startWatcher(): Promise<Watcher> {
   return new Watcher(child);
 }
 
-/** Where the shell finds `sleep` and others, even if the command is given a `PATH` without them, or none. */
+/**
+ * Where the shell finds `sleep` and others, even if the command is given a `PATH` without them, or
+ * none.
+ */
 function watcherPath(): string {
   return [process.env.PATH, "/usr/bin:/bin"].filter(Boolean).join(":");
 }

@@ -1,5 +1,6 @@
 /**
- * A picture of who held what when: one HTML file that needs nothing else, for runs of the simulator and for real events.
+ * A picture of who held what when: one HTML file that needs nothing else, for runs of the simulator
+ * and for real events.
  *
  * @module
  */

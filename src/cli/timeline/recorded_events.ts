@@ -54,7 +54,8 @@ export class RecordedEvents {
   /**
    * Reads lines.
    *
-   * @param text One JSON object a line, with `type` and the other fields of an event, and with its time: `timeMs`, or
+   * @param text One JSON object a line, with `type` and the other fields of an event, and with its
+   * time: `timeMs`, or
    *   `time` in milliseconds or as a date.
    * @param source The name of the process, if the lines have none.
    */
@@ -234,11 +235,14 @@ class Drawn {
     });
   }
 
-  /** Ends the lock that this event is about: that of the process which began when the event says. */
+  /**
+   * Ends the lock that this event is about: that of the process which began when the event says.
+   */
   #endHold({ timeMs, process, type, fields }: Recorded): void {
     const row = rowOf(fields);
     const fromMs = timeMs - (numberField(fields.heldMs) ?? 0);
-    const endMs = timeMs - (numberField(fields.elapsedMs) ?? 0); // a release is emitted when it is over
+    // a release is emitted when it is over
+    const endMs = timeMs - (numberField(fields.elapsedMs) ?? 0);
     const own = [...this.#held, ...this.#lost].filter((span) =>
       span.row === row && span.process === process
     );
@@ -295,7 +299,8 @@ function rowOf({ resources }: Recorded["fields"]): string {
 
 function textField(field: unknown): string | undefined {
   if (typeof field === "string") return field;
-  const message = (field as { message?: unknown } | null | undefined)?.message; // as loggers write errors
+  // as loggers write errors
+  const message = (field as { message?: unknown } | null | undefined)?.message;
   return typeof message === "string" ? message : undefined;
 }
 

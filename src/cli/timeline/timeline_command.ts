@@ -1,5 +1,6 @@
 /**
- * `hasp timeline`: draws who held what, who waited and what was lost, from events that were written as lines of JSON.
+ * `hasp timeline`: draws who held what, who waited and what was lost, from events that were written
+ * as lines of JSON.
  *
  * @module
  */

@@ -7,15 +7,17 @@ import { FENCE } from "./fencing.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
- * `KEYS` resources; `ARGV` value, TTL, the value that it replaces, and, with fencing tokens, the hint: gives all keys the
- * value if all of them hold the other one, and none of them a shorter TTL than it has. Replies 1, or the counter; 0 if a
- * key holds something else, -1 if some are missing and the others hold the replaced value: then nothing is done.
- * With the TTL 1, which no lock has, a failed adoption gives keys back: then each key that holds the value gets the other.
+ * `KEYS` resources; `ARGV` value, TTL, the value that it replaces, and, with fencing tokens, the
+ * hint: gives all keys the value if all of them hold the other one, and none of them a shorter TTL
+ * than it has. Replies 1, or the counter; 0 if a key holds something else, -1 if some are missing
+ * and the others hold the replaced value: then nothing is done. With the TTL 1, which no lock has,
+ * a failed adoption gives keys back: then each key that holds the value gets the other.
  *
- * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `SET`, but not behind another write.
+ * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `SET`, but not
+ * behind another write.
  *
- * So of all that ask to replace one value, one does on this node, and whatever the former holder sends afterwards
- * finds a value that is not its own.
+ * So of all that ask to replace one value, one does on this node, and whatever the former holder
+ * sends afterwards finds a value that is not its own.
  */
 export const ADOPT: Script = {
   source: /* @__PURE__ */ lua(

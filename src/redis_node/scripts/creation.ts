@@ -6,10 +6,11 @@
 import type { Script } from "./script.ts";
 
 /**
- * `KEYS` the creation marker: replies with its age and with the node's clock, both in milliseconds. If the marker is
- * missing it is set to the clock, and its age is 0; a marker that is no time in the past stays, and its age is -1. It is
- * one script so that the clock is read in the step that sets the marker: a time that a client had asked for before may
- * be as old as that client was paused, and would hide that the node was emptied meanwhile.
+ * `KEYS` the creation marker: replies with its age and with the node's clock, both in milliseconds.
+ * If the marker is missing it is set to the clock, and its age is 0; a marker that is no time in
+ * the past stays, and its age is -1. It is one script so that the clock is read in the step that
+ * sets the marker: a time that a client had asked for before may be as old as that client was
+ * paused, and would hide that the node was emptied meanwhile.
  */
 export const CREATED: Script = {
   source: `local time = redis.call('TIME')

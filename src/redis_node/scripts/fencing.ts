@@ -1,11 +1,12 @@
 /**
  * The scripts that count fencing tokens.
  *
- * The counter of a key is the string `hasp:fence:<key>`: microseconds since 1970 when it was created or renewed, plus
- * one for each lock since. {@linkcode COUNTER_TTL_MS} documents how long it lives, and why it never falls.
+ * The counter of a key is the string `hasp:fence:<key>`: microseconds since 1970 when it was
+ * created or renewed, plus one for each lock since. {@linkcode COUNTER_TTL_MS} documents how long
+ * it lives, and why it never falls.
  *
- * Only decimal digits that make a safe integer are a counter. Anything else under that name is an error, and stays as
- * it is. A missing counter is 0, and so is a counter of 0.
+ * Only decimal digits that make a safe integer are a counter. Anything else under that name is an
+ * error, and stays as it is. A missing counter is 0, and so is a counter of 0.
  *
  * @module
  */
@@ -15,9 +16,10 @@ import { lua, type Script } from "./script.ts";
 export const COUNTER_PREFIX = "hasp:fence:";
 
 /**
- * `fence(keys, token, hint, step)` gives the counters of all keys one value: the token, or the highest that one of them
- * calls for, if that is more. A counter calls for its own value and a step, a missing one for the clock. So a lock on
- * several keys, for which the step is 1, has one token, which exceeds all earlier ones of each key.
+ * `fence(keys, token, hint, step)` gives the counters of all keys one value: the token, or the
+ * highest that one of them calls for, if that is more. A counter calls for its own value and a
+ * step, a missing one for the clock. So a lock on several keys, for which the step is 1, has one
+ * token, which exceeds all earlier ones of each key.
  *
  * Numbers are written by `string.format`, because `tostring` keeps only fourteen digits.
  */
@@ -48,14 +50,15 @@ end
 `;
 
 /**
- * `KEYS` one resource; `ARGV` value, TTL, hint. Sets the key and counts; replies with the counter, or 0 if the key
- * exists.
+ * `KEYS` one resource; `ARGV` value, TTL, hint. Sets the key and counts; replies with the counter,
+ * or 0 if the key exists.
  *
- * The common path makes two calls. The counter's own value shows when it is due for a longer life: when it is a day
- * behind the clock it is replaced by the clock, together with its TTL. The client's hint stands in for the clock in that
- * question, so that a counter that is not due costs no look at the clock; the node's clock has the last word. The TTL is
- * quoted, and a hint that becomes the counter stays the text that the client sent: to write a number as text takes as
- * long as another command.
+ * The common path makes two calls. The counter's own value shows when it is due for a longer life:
+ * when it is a day behind the clock it is replaced by the clock, together with its TTL. The
+ * client's hint stands in for the clock in that question, so that a counter that is not due costs
+ * no look at the clock; the node's clock has the last word. The TTL is quoted, and a hint that
+ * becomes the counter stays the text that the client sent: to write a number as text takes as long
+ * as another command.
  */
 export const ACQUIRE_COUNTED: Script = {
   source: `local key, value, ttl, hint = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -79,9 +82,10 @@ return start
 };
 
 /**
- * `KEYS` resources; `ARGV` value, token. Raises the counters to the token if all keys hold the value; replies with
- * the counter then, or 0 if a key does not hold it. A missing counter starts from the clock if that is more, because the
- * node may have lost one that was above the token. The `PEXPIRE` in front has a server without memory take the rest.
+ * `KEYS` resources; `ARGV` value, token. Raises the counters to the token if all keys hold the
+ * value; replies with the counter then, or 0 if a key does not hold it. A missing counter starts
+ * from the clock if that is more, because the node may have lost one that was above the token. The
+ * `PEXPIRE` in front has a server without memory take the rest.
  */
 export const RAISE: Script = {
   source: /* @__PURE__ */ lua(

@@ -7,8 +7,8 @@ import { NOTIFY } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
- * `foundIn(keys)` is what each key holds; of a missing one `false`, and of one that holds no text the error that `GET`
- * replies.
+ * `foundIn(keys)` is what each key holds; of a missing one `false`, and of one that holds no text
+ * the error that `GET` replies.
  */
 const FOUND = `local function foundIn(keys)
   local found = redis.call('MGET', unpack(keys))
@@ -20,8 +20,9 @@ end
 `;
 
 /**
- * `KEYS` resources; `ARGV` the value of each: does what `RELEASE` does for each key, and returns what that returns, or its
- * error. Without waiters it makes three calls for all keys that hold their values.
+ * `KEYS` resources; `ARGV` the value of each: does what `RELEASE` does for each key, and returns
+ * what that returns, or its error. Without waiters it makes three calls for all keys that hold
+ * their values.
  */
 export const RELEASE_MANY: Script = {
   source: /* @__PURE__ */ lua(
@@ -50,8 +51,8 @@ return replies
 };
 
 /**
- * `KEYS` resources; `ARGV` the value and the TTL of each: does what `EXTEND` does for each key, and returns what that
- * returns, or its error. It shortens nothing.
+ * `KEYS` resources; `ARGV` the value and the TTL of each: does what `EXTEND` does for each key, and
+ * returns what that returns, or its error. It shortens nothing.
  */
 export const EXTEND_MANY: Script = {
   source: /* @__PURE__ */ lua(

@@ -1,18 +1,20 @@
 /**
- * The parts of scripts that put a ticket into queues, and say where it stands. The queue itself is described in `queue.ts`.
+ * The parts of scripts that put a ticket into queues, and say where it stands. The queue itself is
+ * described in `queue.ts`.
  *
  * @module
  */
 
 /**
- * `scoreOf(keys, ticket, since, agreed)` is the score that a ticket gets in the queues of the keys: `since`, unless
- * `queue.ts` says that it is another. Also returns the node's time. All times are in microseconds.
+ * `scoreOf(keys, ticket, since, agreed)` is the score that a ticket gets in the queues of the keys:
+ * `since`, unless `queue.ts` says that it is another. Also returns the node's time. All times are
+ * in microseconds.
  *
- * `stand(key, ticket, score)` puts a ticket into a key's queue. Returns how many are ahead of it there, and how many there
- * are.
+ * `stand(key, ticket, score)` puts a ticket into a key's queue. Returns how many are ahead of it
+ * there, and how many there are.
  *
- * `holderOf(key)`, of a key that is held: 1 if what it holds is no value of this library, else 0, and the value if it is a
- * text and not that of readers.
+ * `holderOf(key)`, of a key that is held: 1 if what it holds is no value of this library, else 0,
+ * and the value if it is a text and not that of readers.
  */
 export const JOINING = `local function scoreOf(keys, ticket, since, agreed)
   local time = redis.call('TIME')
@@ -43,9 +45,9 @@ end
 `;
 
 /**
- * The end of a script that sets nothing: puts the ticket into the queues of all keys, and replies where it stands; 0 without
- * one. By then there are `lives`, what `PTTL` says of each key, and `wait`, what `blocks` returned. A key that is held is
- * nobody's turn.
+ * The end of a script that sets nothing: puts the ticket into the queues of all keys, and replies
+ * where it stands; 0 without one. By then there are `lives`, what `PTTL` says of each key, and
+ * `wait`, what `blocks` returned. A key that is held is nobody's turn.
  */
 export const JOIN = `if not ticket then return 0 end
 local score, now = scoreOf(KEYS, ticket, since, agreed)

@@ -1,20 +1,23 @@
 /**
- * The parts of scripts that notify clients in a queue: of every script that frees a key, or takes a ticket out of a queue.
- * The queue itself is described in `queue.ts`.
+ * The parts of scripts that notify clients in a queue: of every script that frees a key, or takes a
+ * ticket out of a queue. The queue itself is described in `queue.ts`.
  *
  * @module
  */
 
 /**
- * `notify(key, own, kept)` gives the turn for a key to the first ticket in its queue, and notifies it and the
- * watchers: the second, the fifth and the last ticket, each with how long to wait for it. Drops tickets whose clients are
- * gone: nobody subscribes to their channels. (`PUBLISH` counts those who subscribe to a pattern, too.) If it is to be `kept`,
- * a turn that is not over stays whose it is. Returns for how long the caller waits;
- * `false` if the ticket is `own`, if the queue is empty, or if the node refuses what it takes.
+ * `notify(key, own, kept)` gives the turn for a key to the first ticket in its queue, and notifies
+ * it and the watchers: the second, the fifth and the last ticket, each with how long to wait for
+ * it. Drops tickets whose clients are gone: nobody subscribes to their channels. (`PUBLISH` counts
+ * those who subscribe to a pattern, too.) If it is to be `kept`, a turn that is not over stays
+ * whose it is. Returns for how long the caller waits; `false` if the ticket is `own`, if the queue
+ * is empty, or if the node refuses what it takes.
  *
- * `turn(key)` is the ticket in a key's queue whose turn it is, and how long its turn lasts yet: if 0 or less, it is over.
+ * `turn(key)` is the ticket in a key's queue whose turn it is, and how long its turn lasts yet: if
+ * 0 or less, it is over.
  *
- * A ticket has its client's patience at its end, in milliseconds: the farther a client is, the longer its turn.
+ * A ticket has its client's patience at its end, in milliseconds: the farther a client is, the
+ * longer its turn.
  */
 export const NOTIFY = `local function publish(ticket, message)
   local id = ticket:match('^(.-):')
@@ -66,12 +69,14 @@ end
 `;
 
 /**
- * `rouse(key, own, from, known)` notifies the readers among four tickets in the queue, up to the first writer's, but for as
- * many as are `known` to have been notified. The fifth watches the first of them. Drops tickets whose clients are gone.
- * Returns whether somebody but `own` waits. See `readers.ts`.
+ * `rouse(key, own, from, known)` notifies the readers among four tickets in the queue, up to the
+ * first writer's, but for as many as are `known` to have been notified. The fifth watches the first
+ * of them. Drops tickets whose clients are gone. Returns whether somebody but `own` waits. See
+ * `readers.ts`.
  *
- * `pass(key, own, held, kept)` is `notify` if the key is free, and `rouse` if readers hold it, by what it holds: of every
- * script after which somebody else may be the first. Returns nothing, or `false`, if nobody waits.
+ * `pass(key, own, held, kept)` is `notify` if the key is free, and `rouse` if readers hold it, by
+ * what it holds: of every script after which somebody else may be the first. Returns nothing, or
+ * `false`, if nobody waits.
  */
 export const PASS = `local function reads(ticket)
   return ticket:find('^[^:]*:R')
@@ -101,14 +106,15 @@ end
 `;
 
 /**
- * `take(key, own, overtakes)` takes a ticket out of a key's queue that is about to get the key, and ends its turn. Reports to
- * the watchers that the key is taken. If it `overtakes`, drops all tickets ahead of it, too, and notifies each: one that
- * asks again gets its place back if a quorum has agreed on its score. Returns those.
+ * `take(key, own, overtakes)` takes a ticket out of a key's queue that is about to get the key, and
+ * ends its turn. Reports to the watchers that the key is taken. If it `overtakes`, drops all
+ * tickets ahead of it, too, and notifies each: one that asks again gets its place back if a quorum
+ * has agreed on its score. Returns those.
  *
- * `blocks(key, own, since, agreed)`, of a free key: for how long `own` has to wait, because it is another ticket's turn;
- * gives the first its turn if nobody has one. `false` if it has not to, and then also whether it overtakes: the turn of one
- * ahead is over. If a quorum has `agreed` on the score `since` of `own`, and the first's is later, it has only lost its place
- * on this node.
+ * `blocks(key, own, since, agreed)`, of a free key: for how long `own` has to wait, because it is
+ * another ticket's turn; gives the first its turn if nobody has one. `false` if it has not to, and
+ * then also whether it overtakes: the turn of one ahead is over. If a quorum has `agreed` on the
+ * score `since` of `own`, and the first's is later, it has only lost its place on this node.
  */
 export const TAKE = `local function take(key, own, overtakes)
   local queue = 'hasp:queue:' .. key

@@ -1,9 +1,10 @@
 /**
  * The script of a call for any one of several keys, its pool.
  *
- * An attempt is for one key of the pool, and a node that denies it says which of the others are free. A ticket stands in
- * the queues of all keys of the pool, with one score. Its id ends with a dot, `<client id>:<number>:<patience>.`, and in
- * the queue of each key the number of the key follows, so that a notification says which key is free.
+ * An attempt is for one key of the pool, and a node that denies it says which of the others are
+ * free. A ticket stands in the queues of all keys of the pool, with one score. Its id ends with a
+ * dot, `<client id>:<number>:<patience>.`, and in the queue of each key the number of the key
+ * follows, so that a notification says which key is free.
  *
  * @module
  */
@@ -13,21 +14,22 @@ import { NOTIFY, PASS, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
- * `KEYS` the pool; `ARGV` the number of the key that is asked for, from 1, value, TTL, the hint of a fencing token or an
- * empty text; and, if its caller waits, ticket, score and agreed: sets the key, leaves the queues of the pool, and
- * passes notifications for the others on. Returns 1, or the counter. If the key is held, or is for
- * another ticket, it sets nothing, and the ticket stands in all queues of the pool, with the score that it gets in that of
- * the key.
+ * `KEYS` the pool; `ARGV` the number of the key that is asked for, from 1, value, TTL, the hint of
+ * a fencing token or an empty text; and, if its caller waits, ticket, score and agreed: sets the
+ * key, leaves the queues of the pool, and passes notifications for the others on. Returns 1, or the
+ * counter. If the key is held, or is for another ticket, it sets nothing, and the ticket stands in
+ * all queues of the pool, with the score that it gets in that of the key.
  *
- * The reply then is a list. Without a ticket it has a bit mask: 1 for the first key of the pool if it is free for the caller,
- * 2 for the second, and so on. With a ticket there are the parts that `ACQUIRE_OR_WAIT` returns: the shortest time for
- * which a key is held (-2 if one is free, but for another ticket), the least number of tickets ahead (if a key is free,
- * but for another ticket, that in its queue), the greatest number of all tickets, the ticket's score, the node's time,
- * whether a key holds what is no value of this library, and an empty text; how long it is another's turn for a key that is
- * free, else 0. The bit mask follows, and the number of that key, or 0.
+ * The reply then is a list. Without a ticket it has a bit mask: 1 for the first key of the pool if
+ * it is free for the caller, 2 for the second, and so on. With a ticket there are the parts that
+ * `ACQUIRE_OR_WAIT` returns: the shortest time for which a key is held (-2 if one is free, but for
+ * another ticket), the least number of tickets ahead (if a key is free, but for another ticket,
+ * that in its queue), the greatest number of all tickets, the ticket's score, the node's time,
+ * whether a key holds what is no value of this library, and an empty text; how long it is another's
+ * turn for a key that is free, else 0. The bit mask follows, and the number of that key, or 0.
  *
- * A ticket whose turn is over is overtaken as by `ACQUIRE_OR_WAIT`: all that are ahead and wait for the same pool are dropped
- * from all its queues, not from one queue after the other.
+ * A ticket whose turn is over is overtaken as by `ACQUIRE_OR_WAIT`: all that are ahead and wait for
+ * the same pool are dropped from all its queues, not from one queue after the other.
  */
 export const ACQUIRE_ANY: Script = {
   source: /* @__PURE__ */ lua(

@@ -1,33 +1,38 @@
 /**
  * The queue of clients that wait for a key, on one node.
  *
- * It is a sorted set under `hasp:queue:<key>`. A member is a ticket, `<client id>:<number>:<patience>`. Its score is the
- * time at which its client joined, in microseconds, by a clock that all clients share as well as they can: the median of
- * the nodes' clocks. Every node so gets the same score for the same ticket, and all nodes have the same order. The patience
- * is how long the client is waited for, in milliseconds: its distance decides it.
+ * It is a sorted set under `hasp:queue:<key>`. A member is a ticket, `<client
+ * id>:<number>:<patience>`. Its score is the time at which its client joined, in microseconds, by a
+ * clock that all clients share as well as they can: the median of the nodes' clocks. Every node so
+ * gets the same score for the same ticket, and all nodes have the same order. The patience is how
+ * long the client is waited for, in milliseconds: its distance decides it.
  *
- * A client subscribes to one channel, `hasp:wake:<client id>`. A script that frees a key gives the first ticket its turn: it
- * keeps under `hasp:turn:<key>` whose turn it is, and for how long by its own clock, and publishes the ticket to its client's
- * channel. If nobody subscribes to that, the client is gone: the script drops the ticket and goes on with the next one. It
- * also publishes the second, the fifth and the last ticket to theirs, each with a plus sign and how long the turn lasts: then
- * one of these asks, and a script that finds the turn over drops all who are ahead of the caller. So the script that takes
- * the key publishes to the same ones, with a minus sign. There is no turn while no ticket was notified that the key is free, as
- * after the end of its TTL: then the next ask has the first ticket notified.
+ * A client subscribes to one channel, `hasp:wake:<client id>`. A script that frees a key gives the
+ * first ticket its turn: it keeps under `hasp:turn:<key>` whose turn it is, and for how long by its
+ * own clock, and publishes the ticket to its client's channel. If nobody subscribes to that, the
+ * client is gone: the script drops the ticket and goes on with the next one. It also publishes the
+ * second, the fifth and the last ticket to theirs, each with a plus sign and how long the turn
+ * lasts: then one of these asks, and a script that finds the turn over drops all who are ahead of
+ * the caller. So the script that takes the key publishes to the same ones, with a minus sign. There
+ * is no turn while no ticket was notified that the key is free, as after the end of its TTL: then
+ * the next ask has the first ticket notified.
  *
- * A ticket leaves the queue when its client gets the key, gives up, is gone, or is overtaken. A client that got the key
- * but not the lock is put back with its old score; and so is one that was overtaken because it was slow, if a quorum has
- * agreed on its score.
+ * A ticket leaves the queue when its client gets the key, gives up, is gone, or is overtaken. A
+ * client that got the key but not the lock is put back with its old score; and so is one that was
+ * overtaken because it was slow, if a quorum has agreed on its score.
  *
- * No client can gain much by a wrong clock. A score that is ahead of the node's clock is cut, and a new ticket passes
- * only tickets whose scores are at most {@linkcode QUEUE_LEAD_MS} before that of the last one. Any other new ticket that
- * claims to be older goes to the end. Nodes may then have different scores for it, so its client learns them, and asks
- * with a later one: a client may always move itself back, and so the nodes agree again. From then on the client says that
- * a quorum has agreed, and a node that has not got the ticket takes its score as it is: a node that notifies the client
- * later than the others, or that has lost its queue, so has the same order. A client that was stopped for a second or more
- * makes no such claim, because others may have passed it.
+ * No client can gain much by a wrong clock. A score that is ahead of the node's clock is cut, and a
+ * new ticket passes only tickets whose scores are at most {@linkcode QUEUE_LEAD_MS} before that of
+ * the last one. Any other new ticket that claims to be older goes to the end. Nodes may then have
+ * different scores for it, so its client learns them, and asks with a later one: a client may
+ * always move itself back, and so the nodes agree again. From then on the client says that a quorum
+ * has agreed, and a node that has not got the ticket takes its score as it is: a node that notifies
+ * the client later than the others, or that has lost its queue, so has the same order. A client
+ * that was stopped for a second or more makes no such claim, because others may have passed it.
  *
- * The queue's key is made in the script and not given as a key: a user who may access the locked keys alone can still
- * release. If the node refuses a command on the queue, or if something else stands under its key, the node has no queue.
+ * The queue's key is made in the script and not given as a key: a user who may access the locked
+ * keys alone can still release. If the node refuses a command on the queue, or if something else
+ * stands under its key, the node has no queue.
  *
  * @module
  */
@@ -35,11 +40,16 @@ import { type QueueMessage, splitTicket } from "../../quorum/queue_ticket.ts";
 
 /** How long a queue lives after the last ask for a place in it, in milliseconds. */
 export const QUEUE_TTL_MS = 180_000;
-/** How much earlier than the last ticket's a new ticket's score may be, or later than the node's time, in milliseconds. */
+/**
+ * How much earlier than the last ticket's a new ticket's score may be, or later than the node's
+ * time, in milliseconds.
+ */
 export const QUEUE_LEAD_MS = 250;
 /** What stands before a client's id in the name of its channel. */
 export const WAKE_CHANNEL = "hasp:wake:";
-/** What follows a second ticket in the message that the first was notified, and that it has the key. */
+/**
+ * What follows a second ticket in the message that the first was notified, and that it has the key.
+ */
 export const NOTIFIED_SUFFIX = "+";
 /** See {@linkcode NOTIFIED_SUFFIX}. */
 export const TAKEN_SUFFIX = "-";

@@ -1,16 +1,19 @@
 /**
- * The scripts of locks in shared mode, whose holders are readers here: any number of them may hold a key together.
+ * The scripts of locks in shared mode, whose holders are readers here: any number of them may hold
+ * a key together.
  *
- * While readers hold a key it reads {@linkcode SHARED}, so every `SET NX` of another client is denied. The sorted set
- * `hasp:readers:<key>` has the value of each reader, and as its score the reader's own deadline, in milliseconds since 1970
- * by the node's clock. Each script keeps one invariant: while the score of a reader lies ahead, the key exists, reads
- * {@linkcode SHARED}, and expires no earlier than that. So a quorum of nodes that have a reader is a quorum of nodes whose
+ * While readers hold a key it reads {@linkcode SHARED}, so every `SET NX` of another client is
+ * denied. The sorted set `hasp:readers:<key>` has the value of each reader, and as its score the
+ * reader's own deadline, in milliseconds since 1970 by the node's clock. Each script keeps one
+ * invariant: while the score of a reader lies ahead, the key exists, reads {@linkcode SHARED}, and
+ * expires no earlier than that. So a quorum of nodes that have a reader is a quorum of nodes whose
  * key is not free, and a reader that crashed costs its own TTL, whatever the others do.
  *
- * Readers and writers wait in one queue. The ticket of a reader has `R` before its number. A reader enters if no writer's
- * ticket is ahead of its own, and notifies the readers that are first then: so all readers up to the next writer enter. One
- * that passes four or more, which may all be stopped, notifies those around its own place, too. As no release comes while
- * readers stay, each script about readers drops the writers that it finds gone.
+ * Readers and writers wait in one queue. The ticket of a reader has `R` before its number. A reader
+ * enters if no writer's ticket is ahead of its own, and notifies the readers that are first then:
+ * so all readers up to the next writer enter. One that passes four or more, which may all be
+ * stopped, notifies those around its own place, too. As no release comes while readers stay, each
+ * script about readers drops the writers that it finds gone.
  *
  * The set's key is made in the script and not given as a key, as that of the queue is.
  *
@@ -27,14 +30,15 @@ export const SHARED = "hasp:shared";
 export const READERS_PREFIX = "hasp:readers:";
 
 /**
- * `settle(key)` drops readers whose deadline is over, and gives the key and the set the latest deadline of the others.
- * Without others, deletes the key.
+ * `settle(key)` drops readers whose deadline is over, and gives the key and the set the latest
+ * deadline of the others. Without others, deletes the key.
  *
  * `deadline(key, value)` is that of a reader; 0 without one, or if it is over.
  *
- * `writerAhead(key, own)` is the first writer's ticket ahead of `own` in the queue whose client is not gone, and `nil` without
- * one. It looks at 64 tickets: if they are all readers' and `own` is behind them, it is an empty text. Drops writers' tickets
- * whose clients are gone; also returns whether there were any.
+ * `writerAhead(key, own)` is the first writer's ticket ahead of `own` in the queue whose client is
+ * not gone, and `nil` without one. It looks at 64 tickets: if they are all readers' and `own` is
+ * behind them, it is an empty text. Drops writers' tickets whose clients are gone; also returns
+ * whether there were any.
  */
 const READERS = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -67,13 +71,14 @@ end
 `;
 
 /**
- * `KEYS` resources; `ARGV` value, TTL; ticket, score, agreed as for `ACQUIRE_OR_WAIT`, or an empty text if the caller does
- * not queue, or nothing if it passes those that wait: makes the value a reader of all keys and leaves their queues, or
- * changes no key and stands in their queues. A key that is not free must be held by readers, and no writer may be ahead of the
- * caller. It shortens no deadline, because it may come twice, and late. Returns 1, or what `ACQUIRE_OR_WAIT` returns.
+ * `KEYS` resources; `ARGV` value, TTL; ticket, score, agreed as for `ACQUIRE_OR_WAIT`, or an empty
+ * text if the caller does not queue, or nothing if it passes those that wait: makes the value a
+ * reader of all keys and leaves their queues, or changes no key and stands in their queues. A key
+ * that is not free must be held by readers, and no writer may be ahead of the caller. It shortens
+ * no deadline, because it may come twice, and late. Returns 1, or what `ACQUIRE_OR_WAIT` returns.
  *
- * A caller that does not queue waits for the turn of writers as well: else those that only try would pass a writer that has
- * just been notified, again and again.
+ * A caller that does not queue waits for the turn of writers as well: else those that only try
+ * would pass a writer that has just been notified, again and again.
  */
 export const ACQUIRE_SHARED: Script = {
   source: /* @__PURE__ */ lua(
@@ -127,10 +132,11 @@ end
 };
 
 /**
- * `KEYS` resources; `ARGV` value, TTL, and anything to shorten: as `EXTEND`, of a reader's own deadline. Replies 2 if the
- * value is no reader of some keys that nobody else holds.
+ * `KEYS` resources; `ARGV` value, TTL, and anything to shorten: as `EXTEND`, of a reader's own
+ * deadline. Replies 2 if the value is no reader of some keys that nobody else holds.
  *
- * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `ZADD`, but not behind another write.
+ * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `ZADD`, but not
+ * behind another write.
  */
 export const EXTEND_SHARED: Script = {
   source: /* @__PURE__ */ lua(
@@ -161,10 +167,10 @@ return reply
 };
 
 /**
- * `KEYS` resources; `ARGV` value, and ticket and score as for `RELEASE_QUEUED`: the value is no reader of the keys any
- * more. Deletes a key whose last reader it was. Takes the ticket out of the queues, or puts it back where the value was a
- * reader, and notifies those who may be next. Returns 0 if the value was no reader of some key, 1 if it was of all, 2 if it
- * was and somebody waits.
+ * `KEYS` resources; `ARGV` value, and ticket and score as for `RELEASE_QUEUED`: the value is no
+ * reader of the keys any more. Deletes a key whose last reader it was. Takes the ticket out of the
+ * queues, or puts it back where the value was a reader, and notifies those who may be next. Returns
+ * 0 if the value was no reader of some key, 1 if it was of all, 2 if it was and somebody waits.
  */
 export const RELEASE_SHARED: Script = {
   source: /* @__PURE__ */ lua(

@@ -7,8 +7,8 @@ import { NOTIFY, PASS } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
- * `KEYS` one resource; `ARGV` value: deletes the key if it holds the value. Returns 0 if it did not, 1 if it did, 2 if
- * it did and a waiter was notified. Without waiters it makes three calls.
+ * `KEYS` one resource; `ARGV` value: deletes the key if it holds the value. Returns 0 if it did
+ * not, 1 if it did, 2 if it did and a waiter was notified. Without waiters it makes three calls.
  */
 export const RELEASE: Script = {
   source: /* @__PURE__ */ lua(
@@ -30,8 +30,9 @@ return found and (notified and 2 or 1) or 0
 };
 
 /**
- * Takes a value off keys by `drop(key, value)`, and a ticket out of the queues, or puts it back. `drop` returns whether the
- * key held the value, and what it holds now: `false` if it is free, perhaps an error.
+ * Takes a value off keys by `drop(key, value)`, and a ticket out of the queues, or puts it back.
+ * `drop` returns whether the key held the value, and what it holds now: `false` if it is free,
+ * perhaps an error.
  */
 export const RELEASE_ALL = `local value, ticket, score = unpack(ARGV)
 local pooled = ticket and ticket:sub(-1) == '.'
@@ -58,16 +59,19 @@ return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0
 `;
 
 /**
- * `KEYS` resources; `ARGV` value, and, if the lock was waited for, the ticket; and, if its client waits on, its score:
- * deletes the keys that hold the value. Takes the ticket out of the queues, or puts it back if a key held the value.
- * Notifies the next waiter of each key that is free, but not the ticket that is put back: it has just asked. If readers hold
- * a key whose queue the ticket has left, notifies those that may enter. Returns 0 if a key did not hold the value, 1 if all
- * did, 2 if all did and a waiter was notified.
+ * `KEYS` resources; `ARGV` value, and, if the lock was waited for, the ticket; and, if its client
+ * waits on, its score: deletes the keys that hold the value. Takes the ticket out of the queues, or
+ * puts it back if a key held the value. Notifies the next waiter of each key that is free, but not
+ * the ticket that is put back: it has just asked. If readers hold a key whose queue the ticket has
+ * left, notifies those that may enter. Returns 0 if a key did not hold the value, 1 if all did, 2
+ * if all did and a waiter was notified.
  *
- * A ticket for a pool is in the queues of all its keys, and only one of them held the value: 1 or 2 then. Of the others,
- * those are notified whose queue the ticket has left: each key that is free has notified its first before.
+ * A ticket for a pool is in the queues of all its keys, and only one of them held the value: 1 or 2
+ * then. Of the others, those are notified whose queue the ticket has left: each key that is free
+ * has notified its first before.
  *
- * A client that gives up waiting leaves by this too: with an empty text for the value, which then is not looked for.
+ * A client that gives up waiting leaves by this too: with an empty text for the value, which then
+ * is not looked for.
  */
 export const RELEASE_QUEUED: Script = {
   source: /* @__PURE__ */ lua(

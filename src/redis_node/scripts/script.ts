@@ -1,5 +1,6 @@
 /**
- * What a Lua script is to the client, how its source is put together, and how a server says that it is too old for one.
+ * What a Lua script is to the client, how its source is put together, and how a server says that it
+ * is too old for one.
  *
  * @module
  */
@@ -20,27 +21,35 @@ const DEMOTED = /^(READONLY|MASTERDOWN) |-READONLY /u;
 /** A script, and the digest that `EVALSHA` calls it by. */
 export interface Script {
   /**
-   * The Lua source. Servers have Lua 5.1 or newer. From 5.3 on, `2 ^ n` is a fraction, which not every server replies as an
-   * integer, and `math.max` compares no text with a number.
+   * The Lua source. Servers have Lua 5.1 or newer. From 5.3 on, `2 ^ n` is a fraction, which not
+   * every server replies as an integer, and `math.max` compares no text with a number.
    */
   readonly source: string;
   /** The SHA-1 of the source, in lower-case hexadecimal digits. */
   readonly sha1: string;
 }
 
-/** Joins the parts of a script. The numbers in them are repeated from constants; a test compares the two. */
+/**
+ * Joins the parts of a script. The numbers in them are repeated from constants; a test compares the
+ * two.
+ */
 export function lua(...parts: readonly string[]): string {
   return parts.join("");
 }
 
-/** An error reply, or one that explains it: if the server is too old for a script, or a cluster's. */
+/**
+ * An error reply, or one that explains it: if the server is too old for a script, or a cluster's.
+ */
 export function explained(reply: ReplyError): ReplyError {
   const { message } = reply;
   if (message.includes(TOO_OLD)) return new ReplyError(TOO_OLD_EXPLANATION);
   return ELSEWHERE.test(message) ? new ReplyError(message + CLUSTER_EXPLANATION) : reply;
 }
 
-/** Whether a server refuses a command because it is a replica now, so that another one is the primary. */
+/**
+ * Whether a server refuses a command because it is a replica now, so that another one is the
+ * primary.
+ */
 export function isDemoted(error: unknown): error is ReplyError {
   return error instanceof ReplyError && DEMOTED.test(error.message);
 }

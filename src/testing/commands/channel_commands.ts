@@ -37,7 +37,9 @@ function subscribe({ server, connection }: CommandContext, names: readonly strin
   );
 }
 
-/** Without names, unsubscribes from all channels; sends one notice even if there are no channels. */
+/**
+ * Without names, unsubscribes from all channels; sends one notice even if there are no channels.
+ */
 function unsubscribe({ server, connection }: CommandContext, names: readonly string[]): Reply {
   const channels = channelsOf(server);
   const left = names.length > 0 ? names : [...connection.subscriptions ?? []];

@@ -53,7 +53,10 @@ export interface CommandContext {
   readonly connection: ConnectionState;
   /** Whether a script calls the command. */
   readonly inScript?: boolean;
-  /** Whether the script has changed something, so that it is not stopped half-way if the memory is full. */
+  /**
+   * Whether the script has changed something, so that it is not stopped half-way if the memory is
+   * full.
+   */
   hasWritten?: boolean;
   /** The database in use; a script may select another one, for itself. */
   keys: Keyspace;

@@ -1,5 +1,6 @@
 /**
- * Finds the *command* of a request, checks what Redis checks before it executes one, and executes it.
+ * Finds the *command* of a request, checks what Redis checks before it executes one, and executes
+ * it.
  *
  * @module
  */

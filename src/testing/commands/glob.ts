@@ -4,7 +4,10 @@
  * @module
  */
 
-/** A pattern of Redis as a regular expression: `*`, `?`, `[a-c]`, `[^a]`, and `\` before what is meant literally. */
+/**
+ * A pattern of Redis as a regular expression: `*`, `?`, `[a-c]`, `[^a]`, and `\` before what is
+ * meant literally.
+ */
 export function globOf(pattern: string): RegExp {
   const parts = pattern.matchAll(/\\([^])|\[(\^?)((?:\\[^]|[^\]\\])*)\]?|\*+|\?|([^])/gu);
   const source = [...parts].map(([part, escaped, not, set, plain]) => {

@@ -14,7 +14,9 @@ export const INT64_MIN = -(2n ** 63n);
 /** Integers of so many characters are safe. */
 const SAFE_LENGTH = 15;
 
-/** Reads an integer as {@linkcode parseInteger} does, as a number: one that is not safe is rounded. */
+/**
+ * Reads an integer as {@linkcode parseInteger} does, as a number: one that is not safe is rounded.
+ */
 export function parseNumber(text: string): number {
   const isShort = text.length <= SAFE_LENGTH && CANONICAL.test(text);
   return isShort ? Number(text) : Number(parseInteger(text));

@@ -1,7 +1,8 @@
 /**
  * The commands about keys: GET, MGET, SET, DEL, EXISTS, PTTL, TYPE, PEXPIRE, INCR, DECR.
  *
- * SET supports NX, XX, PX and EX; any other option is a syntax error, as on a server that is older than the option.
+ * SET supports NX, XX, PX and EX; any other option is a syntax error, as on a server that is older
+ * than the option.
  *
  * @module
  */

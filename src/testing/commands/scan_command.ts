@@ -1,8 +1,9 @@
 /**
  * The command SCAN.
  *
- * It goes through the keys in the order of a hash, and a cursor is the hash to go on with. So keys that come and go in
- * between change nothing for the others. Servers have another order, and other cursors.
+ * It goes through the keys in the order of a hash, and a cursor is the hash to go on with. So keys
+ * that come and go in between change nothing for the others. Servers have another order, and other
+ * cursors.
  *
  * @module
  */

@@ -1,8 +1,8 @@
 /**
  * The commands about the server: TIME, INFO, CONFIG GET, FLUSHALL.
  *
- * INFO has the fields that lock libraries and clients read, and CONFIG GET the settings that decide whether a key may be
- * lost.
+ * INFO has the fields that lock libraries and clients read, and CONFIG GET the settings that decide
+ * whether a key may be lost.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * The commands about sorted sets: ZADD (NX, XX), ZREM, ZREMRANGEBYSCORE, ZCARD, ZRANGE (by rank, WITHSCORES), ZRANK, ZSCORE.
+ * The commands about sorted sets: ZADD (NX, XX), ZREM, ZREMRANGEBYSCORE, ZCARD, ZRANGE (by rank,
+ * WITHSCORES), ZRANK, ZSCORE.
  *
  * @module
  */

@@ -62,7 +62,10 @@ async function expired(bench: Bench, keys: readonly string[]): Promise<void> {
   await pauseMs(TTL_MS);
 }
 
-/** Another node acquires keys as soon as they have expired; at that time, their holder releases or extends them. */
+/**
+ * Another node acquires keys as soon as they have expired; at that time, their holder releases or
+ * extends them.
+ */
 async function raceAtExpiry(bench: Bench, method: "release" | "extend"): Promise<void> {
   const peer = await bench.peer();
   for (let round = 0; round < EXPIRY_ROUNDS; round++) {

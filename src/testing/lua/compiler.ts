@@ -1,9 +1,9 @@
 /**
- * Compiles a syntax tree to closures, one a node, so that nothing is looked up by name when a script runs, and no source
- * is evaluated by the runtime, which not all runtimes allow.
+ * Compiles a syntax tree to closures, one a node, so that nothing is looked up by name when a
+ * script runs, and no source is evaluated by the runtime, which not all runtimes allow.
  *
- * A *frame* has the variables of one call: first the boxes of the enclosing function's, then its own. A variable that an
- * inner function uses too stands in a box.
+ * A *frame* has the variables of one call: first the boxes of the enclosing function's, then its
+ * own. A variable that an inner function uses too stands in a box.
  *
  * @module
  */
@@ -55,7 +55,10 @@ type Frame = (Value | Box | Value[])[];
 type Evaluate = (frame: Frame) => Value;
 /** All values of a call or of `...`. */
 type EvaluateAll = (frame: Frame) => Result;
-/** Executes a statement: `undefined` if the next one follows, {@linkcode BREAK}, or what the function returns. */
+/**
+ * Executes a statement: `undefined` if the next one follows, {@linkcode BREAK}, or what the
+ * function returns.
+ */
 type Execute = (frame: Frame) => Outcome;
 type Outcome = undefined | typeof BREAK | Result;
 
@@ -564,7 +567,9 @@ function isTrue(value: Value): boolean {
   return value !== undefined && value !== false;
 }
 
-/** How an error calls what an expression is: `local 'key'`; `undefined` if Lua has no name for it. */
+/**
+ * How an error calls what an expression is: `local 'key'`; `undefined` if Lua has no name for it.
+ */
 function nameOf(expression: Expression): string | undefined {
   switch (expression.kind) {
     case "variable": {

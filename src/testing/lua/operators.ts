@@ -78,7 +78,10 @@ function computed(operator: string, a: number, b: number, line: number): number 
   }
 }
 
-/** Runtimes differ in the last digit of a power, unless it is an integer that a number holds exactly. */
+/**
+ * Runtimes differ in the last digit of a power, unless it is an integer that a number holds
+ * exactly.
+ */
 export function power(a: number, b: number, line: number): number {
   const result = a ** b;
   const isExact = Number.isSafeInteger(result) || a === 2 && Number.isFinite(result);

@@ -1,8 +1,8 @@
 /**
  * Patterns of Lua as regular expressions on byte strings.
  *
- * Both try alternatives in the same order, so both find the same. What has no counterpart is refused: `%b`, `%f`, and references
- * to captures.
+ * Both try alternatives in the same order, so both find the same. What has no counterpart is
+ * refused: `%b`, `%f`, and references to captures.
  *
  * @module
  */

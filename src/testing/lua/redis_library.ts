@@ -146,7 +146,10 @@ export function toReply(value: Value, depth = 0): Reply {
   return value.list.map((item) => toReply(item, depth + 1));
 }
 
-/** What a server keeps of a text that is no bulk string: it ends at a zero byte, and has no line ends. */
+/**
+ * What a server keeps of a text that is no bulk string: it ends at a zero byte, and has no line
+ * ends.
+ */
 function toText(text: string): string {
   return text.split("\0", 1)[0].replace(/[\r\n]/gu, " ");
 }

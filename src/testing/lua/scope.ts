@@ -61,7 +61,10 @@ export class FunctionScope {
     return upvalue;
   }
 
-  /** Gives the variables their slots: those of the enclosing function stand first. Returns how many there are. */
+  /**
+   * Gives the variables their slots: those of the enclosing function stand first. Returns how many
+   * there are.
+   */
   finish(): number {
     for (const variable of this.#locals) variable.slot += this.captures.length;
     return this.captures.length + this.#locals.length;

@@ -1,11 +1,12 @@
 /**
  * A Lua script: compiled once, and run with keys and arguments.
  *
- * The subset is what scripts of locks are written in: all statements of Lua 5.1, functions as values, the libraries
- * `string`, `table` and `math` for the most part, and `redis.call`, `redis.pcall`, `redis.error_reply`,
- * `redis.status_reply` and `redis.sha1hex`. What is missing is refused by an error that names the line and the construct, so
- * that no script gets an answer that a server would not give. Missing are metatables, coroutines, `pcall`, `cjson` and the like,
- * and whatever depends on the order of a table's fields or on its length if it has holes.
+ * The subset is what scripts of locks are written in: all statements of Lua 5.1, functions as
+ * values, the libraries `string`, `table` and `math` for the most part, and `redis.call`,
+ * `redis.pcall`, `redis.error_reply`, `redis.status_reply` and `redis.sha1hex`. What is missing is
+ * refused by an error that names the line and the construct, so that no script gets an answer that
+ * a server would not give. Missing are metatables, coroutines, `pcall`, `cjson` and the like, and
+ * whatever depends on the order of a table's fields or on its length if it has holes.
  *
  * @module
  */

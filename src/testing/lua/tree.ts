@@ -1,5 +1,6 @@
 /**
- * The syntax tree of a Lua function. Names are resolved: a variable knows its slot in the frame of the function.
+ * The syntax tree of a Lua function. Names are resolved: a variable knows its slot in the frame of
+ * the function.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * The values of Lua in JavaScript: nil is `undefined`, a string is a byte string, a function takes and returns lists.
+ * The values of Lua in JavaScript: nil is `undefined`, a string is a byte string, a function takes
+ * and returns lists.
  *
  * @module
  */
@@ -28,7 +29,10 @@ const DEPTH_MAX = 190;
 /** Most bytes of a string that a script makes. */
 const STRING_BYTES_MAX = 16 * 1024 * 1024;
 
-/** The run that goes on. Runs may be nested, because a published message may make a client call a script. */
+/**
+ * The run that goes on. Runs may be nested, because a published message may make a client call a
+ * script.
+ */
 export const machine: { site: Site; steps: number; depth: number } = {
   site: { line: 0 },
   steps: 0,
@@ -49,7 +53,10 @@ export class LuaError extends Error {
   }
 }
 
-/** A script has what this implementation has not. Unlike a {@linkcode LuaError}, no script can catch it. */
+/**
+ * A script has what this implementation has not. Unlike a {@linkcode LuaError}, no script can catch
+ * it.
+ */
 export class UnsupportedError extends Error {
   override readonly name = "UnsupportedError";
 

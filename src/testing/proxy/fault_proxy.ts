@@ -15,17 +15,23 @@ import { serverClosed, serverStarted } from "../time/traffic.ts";
 import { Link, type OpenServer } from "./link.ts";
 import { type DirectionFaults, NO_FAULTS } from "./pipe.ts";
 
-/** What passes a proxy: `requests` from clients to the server, or `replies` from the server to clients. */
+/**
+ * What passes a proxy: `requests` from clients to the server, or `replies` from the server to
+ * clients.
+ */
 export type ProxyDirection = "requests" | "replies";
 
 const DIRECTIONS: readonly ProxyDirection[] = ["requests", "replies"];
 
 /**
- * A TCP proxy in front of one server, and the faults of a network that a test can cause. {@linkcode startProxy} starts
- * it. Close it, or declare it with `await using`.
+ * A TCP proxy in front of one server, and the faults of a network that a test can cause. {@linkcode
+ * startProxy} starts it. Close it, or declare it with `await using`.
  */
 export interface FaultProxy extends AsyncDisposable {
-  /** The address for clients: that of the server, but with the host 127.0.0.1 and the port of the proxy. */
+  /**
+   * The address for clients: that of the server, but with the host 127.0.0.1 and the port of the
+   * proxy.
+   */
   readonly address: string;
   /** The port of the proxy on 127.0.0.1; it stays the same after {@linkcode refuse}. */
   readonly port: number;
@@ -33,7 +39,10 @@ export interface FaultProxy extends AsyncDisposable {
   readonly connections: number;
   /** The number of connections that were accepted since the start. */
   readonly accepted: number;
-  /** The number of bytes that wait in the proxy, because of a delay, a bandwidth or {@linkcode hang}. */
+  /**
+   * The number of bytes that wait in the proxy, because of a delay, a bandwidth or {@linkcode
+   * hang}.
+   */
   readonly buffered: {
     /** From clients. */
     readonly requests: number;
@@ -45,7 +54,8 @@ export interface FaultProxy extends AsyncDisposable {
    * Delays what arrives from now on, in order. What waits already keeps its old delay.
    *
    * @param delayMs The delay in milliseconds, from 0 (no delay) to 2^31 − 1.
-   * @param direction What is delayed; requests and replies by default, so that a round trip takes twice the delay.
+   * @param direction What is delayed; requests and replies by default, so that a round trip takes
+   * twice the delay.
    * @throws {TypeError} If `delayMs` is not a number, or `direction` is unknown.
    * @throws {RangeError} If `delayMs` is out of range.
    */
@@ -54,7 +64,8 @@ export interface FaultProxy extends AsyncDisposable {
   /**
    * Limits the bandwidth of each connection. The limit holds for what waits already, too.
    *
-   * @param bytesPerSecond The bandwidth in bytes per second, greater than 0; `Infinity` for no limit.
+   * @param bytesPerSecond The bandwidth in bytes per second, greater than 0; `Infinity` for no
+   * limit.
    * @param direction What is limited; requests and replies, each by itself, by default.
    * @throws {TypeError} If `bytesPerSecond` is not a number, or `direction` is unknown.
    * @throws {RangeError} If `bytesPerSecond` is out of range.
@@ -62,21 +73,26 @@ export interface FaultProxy extends AsyncDisposable {
   slow(bytesPerSecond: number, direction?: ProxyDirection): void;
 
   /**
-   * Holds back all data; connections stay open, and new ones are accepted. After {@linkcode resume} the data arrives, also
-   * what was sent by clients that have closed the connection meanwhile. With `"requests"` commands arrive late; with
-   * `"replies"` they take effect, and the client does not learn of it.
+   * Holds back all data; connections stay open, and new ones are accepted. After {@linkcode resume}
+   * the data arrives, also what was sent by clients that have closed the connection meanwhile. With
+   * `"requests"` commands arrive late; with `"replies"` they take effect, and the client does not
+   * learn of it.
    *
    * @param direction What is held back; requests and replies by default.
    * @throws {TypeError} If `direction` is unknown.
    */
   hang(direction?: ProxyDirection): void;
 
-  /** Closes all connections on both sides, and drops what waits on them. New connections are accepted. */
+  /**
+   * Closes all connections on both sides, and drops what waits on them. New connections are
+   * accepted.
+   */
   cut(): void;
 
   /**
-   * Closes the server's side of all connections, and leaves the clients' side open: whatever a client sends is never
-   * answered, as after the crash of a machine. New connections are accepted and work.
+   * Closes the server's side of all connections, and leaves the clients' side open: whatever a
+   * client sends is never answered, as after the crash of a machine. New connections are accepted
+   * and work.
    */
   halfOpen(): void;
 
@@ -88,8 +104,9 @@ export interface FaultProxy extends AsyncDisposable {
   refuse(): Promise<void>;
 
   /**
-   * Ends delays, limits, {@linkcode hang} and {@linkcode refuse}: forwards what waits before this returns, and accepts
-   * connections again. A connection that {@linkcode cut} or {@linkcode halfOpen} broke stays broken. Idempotent.
+   * Ends delays, limits, {@linkcode hang} and {@linkcode refuse}: forwards what waits before this
+   * returns, and accepts connections again. A connection that {@linkcode cut} or {@linkcode
+   * halfOpen} broke stays broken. Idempotent.
    *
    * @returns A promise that resolves when connections are accepted.
    * @throws {Error} If another program has taken the port meanwhile, or the proxy was closed.
@@ -108,9 +125,9 @@ export interface FaultProxy extends AsyncDisposable {
 }
 
 /**
- * Starts a TCP proxy on 127.0.0.1 in front of a server, which forwards everything until a test causes a fault. The server
- * is one of {@linkcode startNodes}, or a real one. In Deno this needs the permission to connect to the server, and
- * `--allow-net=127.0.0.1`.
+ * Starts a TCP proxy on 127.0.0.1 in front of a server, which forwards everything until a test
+ * causes a fault. The server is one of {@linkcode startNodes}, or a real one. In Deno this needs
+ * the permission to connect to the server, and `--allow-net=127.0.0.1`.
  *
  * Delays follow the clock of {@linkcode startFakeClock} while it is in use.
  *
@@ -149,7 +166,8 @@ export interface FaultProxy extends AsyncDisposable {
  * assert(lock.remainingMs() < 5_000);
  * ```
  *
- * @param address The address of the server, as for `createRedlock`. TLS passes unchanged, so the certificate must be valid
+ * @param address The address of the server, as for `createRedlock`. TLS passes unchanged, so the
+ * certificate must be valid
  *   for 127.0.0.1, or for the client's `tls.serverName`.
  * @returns The proxy, once it accepts connections.
  * @throws {TypeError} If the address is malformed. No message contains credentials.

@@ -46,7 +46,10 @@ export class Pipe {
   #items: Item[] = [];
   #sink: Sink | undefined = undefined;
   #timer: TimerHandle | undefined = undefined;
-  /** When the last piece was forwarded, and its length: the bandwidth decides when the next one may follow. */
+  /**
+   * When the last piece was forwarded, and its length: the bandwidth decides when the next one may
+   * follow.
+   */
   #lastMs = 0;
   #lastBytes = 0;
   #writing = false;

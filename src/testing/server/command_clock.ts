@@ -6,8 +6,8 @@
 import type { Clock } from "../../time/clock.ts";
 
 /**
- * A wall clock that stands still while a command runs, as in Redis. So a script cannot find a key, and then find that the
- * key has expired.
+ * A wall clock that stands still while a command runs, as in Redis. So a script cannot find a key,
+ * and then find that the key has expired.
  */
 export class CommandClock {
   readonly #clock: Pick<Clock, "wallMs">;

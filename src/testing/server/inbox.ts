@@ -13,7 +13,10 @@ interface Item {
   readonly serve: () => void;
 }
 
-/** A queue in the order of arrival over all connections; it serves everything at once unless a property is set. */
+/**
+ * A queue in the order of arrival over all connections; it serves everything at once unless a
+ * property is set.
+ */
 export class Inbox {
   readonly #clock: Clock;
   #items: Item[] = [];

@@ -1,8 +1,8 @@
 /**
  * Keys, their values (strings and sorted sets), and the times when they expire.
  *
- * Expiry is lazy: an expired key is deleted when it is next accessed, so no timer is needed. The times are those of the
- * wall clock, as in Redis.
+ * Expiry is lazy: an expired key is deleted when it is next accessed, so no timer is needed. The
+ * times are those of the wall clock, as in Redis.
  *
  * @module
  */
@@ -15,7 +15,9 @@ interface Entry {
   value: string | SortedSet;
   /** The last millisecond of its life by the wall clock; `undefined` if it does not expire. */
   expiresAtMs: bigint | undefined;
-  /** The same as a number, with which it is compared each time; `Infinity` if it does not expire. */
+  /**
+   * The same as a number, with which it is compared each time; `Infinity` if it does not expire.
+   */
   lastMs: number;
 }
 
@@ -49,7 +51,8 @@ export class Keyspace {
    * The sorted set of `key`, not a copy.
    *
    * @param key The key.
-   * @param create Whether to create an empty one if the key is missing; {@linkcode dropIfEmpty} deletes it again.
+   * @param create Whether to create an empty one if the key is missing; {@linkcode dropIfEmpty}
+   * deletes it again.
    * @throws {CommandError} If the value has another type.
    */
   sortedSet(key: string, create: true): SortedSet;

@@ -46,25 +46,31 @@ export interface MemoryRestartOptions {
 }
 
 /**
- * A server in memory that speaks RESP2 and RESP3, for tests. Its replies are byte for byte those of Redis 7.0 for what this
- * library and other lock libraries send. It supports these commands:
+ * A server in memory that speaks RESP2 and RESP3, for tests. Its replies are byte for byte those of
+ * Redis 7.0 for what this library and other lock libraries send. It supports these commands:
  *
  * - keys: GET, MGET, SET (NX, XX, PX, EX), DEL, EXISTS, PTTL, PEXPIRE, INCR, DECR, TYPE
  * - SCAN, in another order, with other cursors
- * - sorted sets: ZADD (NX, XX), ZREM, ZREMRANGEBYSCORE, ZCARD, ZRANGE (by rank, WITHSCORES), ZRANK, ZSCORE
- * - scripts: EVAL, EVALSHA and SCRIPT (LOAD, EXISTS, FLUSH), for every script in the subset of Lua that lock scripts use
+ * - sorted sets: ZADD (NX, XX), ZREM, ZREMRANGEBYSCORE, ZCARD, ZRANGE (by rank, WITHSCORES), ZRANK,
+ *   ZSCORE
+ * - scripts: EVAL, EVALSHA and SCRIPT (LOAD, EXISTS, FLUSH), for every script in the subset of Lua
+ *   that lock scripts use
  * - channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE, PUBSUB (CHANNELS, NUMSUB)
- * - the connection: HELLO (2 and 3, with AUTH and SETNAME), PING, AUTH, SELECT, CLIENT (ID, GETNAME, SETNAME), RESET, QUIT
- * - the server: TIME, FLUSHALL, INFO and CONFIG GET, these two with the fields that lock libraries read
+ * - the connection: HELLO (2 and 3, with AUTH and SETNAME), PING, AUTH, SELECT, CLIENT (ID,
+ *   GETNAME, SETNAME), RESET, QUIT
+ * - the server: TIME, FLUSHALL, INFO and CONFIG GET, these two with the fields that lock libraries
+ *   read
  *
  * It replies with an error to every other command.
  *
- * Scripts are compiled from their sources: statements, functions, the libraries `string`, `table` and `math`, and `redis`.
- * What a script uses beyond that (metatables, coroutines, `pcall`, `cjson`, …) and what no other implementation can know (the
- * order of a table's fields, the length of a table with holes) is an error that names the line and the construct, so a script
- * is never answered otherwise than by Redis. A script may have 64 KiB and take five million steps.
+ * Scripts are compiled from their sources: statements, functions, the libraries `string`, `table`
+ * and `math`, and `redis`. What a script uses beyond that (metatables, coroutines, `pcall`,
+ * `cjson`, …) and what no other implementation can know (the order of a table's fields, the length
+ * of a table with holes) is an error that names the line and the construct, so a script is never
+ * answered otherwise than by Redis. A script may have 64 KiB and take five million steps.
  *
- * It has no timer and no socket, so it need not be closed. {@linkcode startNodes} starts servers on the network.
+ * It has no timer and no socket, so it need not be closed. {@linkcode startNodes} starts servers on
+ * the network.
  *
  * @example Three nodes without any socket
  * ```ts
@@ -124,15 +130,18 @@ export class MemoryRedis {
     return session;
   }
 
-  /** Connects to this server inside the process, whatever the target is: a value for the option `connect` of a client. */
+  /**
+   * Connects to this server inside the process, whatever the target is: a value for the option
+   * `connect` of a client.
+   */
   readonly connect: Connect = (_target, { signal }) => {
     if (signal.aborted) return Promise.reject(signal.reason);
     return Promise.resolve(new MemoryTransport((options) => this.session(options)));
   };
 
   /**
-   * Restarts the server, as after a crash: closes every connection, changes the `run_id`, and deletes all scripts, and
-   * all keys unless they are to be kept.
+   * Restarts the server, as after a crash: closes every connection, changes the `run_id`, and
+   * deletes all scripts, and all keys unless they are to be kept.
    *
    * @param options Whether to keep the keys.
    */
@@ -148,8 +157,9 @@ export class MemoryRedis {
   }
 
   /**
-   * Fills the memory of the server: it then refuses every command that may need more, as a Redis does that has reached
-   * `maxmemory` with the policy `noeviction`. A script goes on if it has changed something before. Stays over a restart.
+   * Fills the memory of the server: it then refuses every command that may need more, as a Redis
+   * does that has reached `maxmemory` with the policy `noeviction`. A script goes on if it has
+   * changed something before. Stays over a restart.
    *
    * @param isFull Whether the memory is full; `false` makes room again.
    */

@@ -21,15 +21,18 @@ export interface MemorySession {
   push(bytes: Uint8Array): Uint8Array;
   /** Closes the connection from the client's side, and ends its subscriptions. Idempotent. */
   close(): void;
-  /** Whether the connection has ended: by `close()`, by QUIT, by a malformed request, or by a restart of the server. */
+  /**
+   * Whether the connection has ended: by `close()`, by QUIT, by a malformed request, or by a
+   * restart of the server.
+   */
   readonly ended: boolean;
 }
 
 /** Options of {@linkcode MemoryRedis.session}: callbacks for what the client did not ask for. */
 export interface MemorySessionOptions {
   /**
-   * Called with messages of the channels that the client is subscribed to. Without this callback, the next `push`
-   * returns them before its replies.
+   * Called with messages of the channels that the client is subscribed to. Without this callback,
+   * the next `push` returns them before its replies.
    */
   onMessage?: ((bytes: Uint8Array) => void) | undefined;
   /** Called once when the connection has ended, for whatever reason. */

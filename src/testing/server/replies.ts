@@ -1,8 +1,8 @@
 /**
  * Byte strings, and replies: as commands make them, and encoded as byte strings.
  *
- * A *byte string* is a JavaScript string in which each character is one byte (latin1). It can hold any value, and unlike
- * bytes it can be compared and be the key of a `Map`.
+ * A *byte string* is a JavaScript string in which each character is one byte (latin1). It can hold
+ * any value, and unlike bytes it can be compared and be the key of a `Map`.
  *
  * @module
  */
@@ -15,7 +15,9 @@ const CHUNK_BYTES = 4_096;
 /** What `apply` takes as well as an array. */
 type Codes = Uint8Array & number[];
 
-/** Thrown for a command that the server refuses; the message is the reply without the leading `-`. */
+/**
+ * Thrown for a command that the server refuses; the message is the reply without the leading `-`.
+ */
 export class CommandError extends Error {
   override readonly name = "CommandError";
 }

@@ -1,9 +1,11 @@
 /**
- * Puts a clock that a test moves in the place of the runtime's, for every client and every node of this process.
+ * Puts a clock that a test moves in the place of the runtime's, for every client and every node of
+ * this process.
  *
- * The methods of `systemClock` are replaced when this module is loaded, so that the timers which are set before a fake
- * clock is started are known: it takes them over, and gives back those which are left at its end. The global functions
- * of the runtime stay as they are, and whatever a test puts in their place.
+ * The methods of `systemClock` are replaced when this module is loaded, so that the timers which
+ * are set before a fake clock is started are known: it takes them over, and gives back those which
+ * are left at its end. The global functions of the runtime stay as they are, and whatever a test
+ * puts in their place.
  *
  * @module
  */
@@ -14,7 +16,9 @@ import type { ManualClock, ManualTimer } from "./manual_clock.ts";
 const real = { ...systemClock };
 /** The timers of the runtime that have not fired. */
 const realTimers = new Map<ManualTimer, unknown>();
-/** What fake clocks were moved further than the runtime's: the monotonic clock never runs backwards. */
+/**
+ * What fake clocks were moved further than the runtime's: the monotonic clock never runs backwards.
+ */
 let leadMs = 0;
 let current: ManualClock | undefined;
 
@@ -59,7 +63,8 @@ export function switchTo<Manual extends ManualClock>(
   clock: new (monotonicMs: number, wallMs: number) => Manual,
 ): Manual {
   if (current) throw new Error("Cannot start fake clock as another one is in use");
-  // Whole milliseconds, so that a delay passes with a tick of the same length: sums of fractions are rounded.
+  // Whole milliseconds, so that a delay passes with a tick of the same length: sums of fractions
+  // are rounded.
   const manual = new clock(Math.ceil(systemClock.monotonicMs()), systemClock.wallMs());
   for (const [timer, native] of realTimers) {
     real.clearTimer(native);

@@ -15,23 +15,37 @@ import { closeEcho, roundTrip, trafficCount } from "./traffic.ts";
 const SETTLE_WITHIN_MS = 3_600_000;
 /** Rounds without traffic after which nothing is on the way any more. */
 const QUIET_ROUNDS = 3;
-/** How long the real clock runs between two looks at a promise that waits for no timer of the fake one, in milliseconds. */
+/**
+ * How long the real clock runs between two looks at a promise that waits for no timer of the fake
+ * one, in milliseconds.
+ */
 const REAL_PAUSE_MS = 5;
-/** How many such looks there are before the promise is given up: together they take a second or longer. */
+/**
+ * How many such looks there are before the promise is given up: together they take a second or
+ * longer.
+ */
 const REAL_PAUSES_MAX = 200;
-/** Most rounds that one wait for quiet takes: a program that sends without end must not stop the time. */
+/**
+ * Most rounds that one wait for quiet takes: a program that sends without end must not stop the
+ * time.
+ */
 const ROUNDS_MAX = 10_000;
 /**
- * How often a timer wheel reads the monotonic clock if it wakes up and nothing is due. Whatever sends something sets a
- * deadline for the answer, and reads the clock once more for that; so a clock that was not read more often need not wait.
+ * How often a timer wheel reads the monotonic clock if it wakes up and nothing is due. Whatever
+ * sends something sets a deadline for the answer, and reads the clock once more for that; so a
+ * clock that was not read more often need not wait.
  */
 const IDLE_READS = 2;
 
-/** The time of all lock clients and servers in memory, in a test's hands. {@linkcode startFakeClock} starts it. */
+/**
+ * The time of all lock clients and servers in memory, in a test's hands. {@linkcode startFakeClock}
+ * starts it.
+ */
 export interface FakeClock extends Disposable {
   /**
-   * Moves time ahead. Every timer on the way fires at its time, and before the next one the commands and replies that
-   * follow from it arrive, also over TCP, if the servers are in this process.
+   * Moves time ahead. Every timer on the way fires at its time, and before the next one the
+   * commands and replies that follow from it arrive, also over TCP, if the servers are in this
+   * process.
    *
    * @param ms The time in milliseconds, a finite number of at least 0.
    * @returns A promise that resolves when everything that was due has happened.
@@ -41,16 +55,19 @@ export interface FakeClock extends Disposable {
   tick(ms: number): Promise<void>;
 
   /**
-   * Moves time ahead from timer to timer until a promise has settled, no further. Use it for calls that wait: unlike
-   * {@linkcode tick} it also handles their rejection. If no timer is left, it gives the promise a second of real time, in
-   * which code may read a file or ask a server of another process.
+   * Moves time ahead from timer to timer until a promise has settled, no further. Use it for calls
+   * that wait: unlike {@linkcode tick} it also handles their rejection. If no timer is left, it
+   * gives the promise a second of real time, in which code may read a file or ask a server of
+   * another process.
    *
    * @param promise The promise.
-   * @param limitMs The longest time to move in milliseconds, at least 0; an hour (3 600 000) by default.
+   * @param limitMs The longest time to move in milliseconds, at least 0; an hour (3 600 000) by
+   * default.
    * @returns What the promise resolves to.
    * @throws {unknown} What the promise rejects with.
    * @throws {RangeError} If `limitMs` is out of range.
-   * @throws {Error} If the promise has not settled after this time, or no timer is left before, and not within a second of
+   * @throws {Error} If the promise has not settled after this time, or no timer is left before, and
+   * not within a second of
    *   real time either; or the clock was restored.
    */
   tickUntil<T>(promise: Promise<T>, limitMs?: number): Promise<T>;
@@ -63,18 +80,21 @@ export interface FakeClock extends Disposable {
 }
 
 /**
- * Stops the time of every lock client, Redis client and server in memory of this process, those that exist and those
- * that are created later, until {@linkcode FakeClock.restore}. From now on their time passes in {@linkcode FakeClock.tick}
- * alone: `ttlMs`, `waitMs`, `nodeTimeoutMs`, extensions, `lock.signal`, `lock.remainingMs()` and the expiry of keys.
+ * Stops the time of every lock client, Redis client and server in memory of this process, those
+ * that exist and those that are created later, until {@linkcode FakeClock.restore}. From now on
+ * their time passes in {@linkcode FakeClock.tick} alone: `ttlMs`, `waitMs`, `nodeTimeoutMs`,
+ * extensions, `lock.signal`, `lock.remainingMs()` and the expiry of keys.
  *
- * The clock begins at the present. It replaces no global function, so `Date` and `setTimeout` of the code under test stay
- * real, or faked by a test framework, and timers of such a framework can be used beside it. Servers outside of this process
- * keep their own time: do not use the clock with them.
+ * The clock begins at the present. It replaces no global function, so `Date` and `setTimeout` of
+ * the code under test stay real, or faked by a test framework, and timers of such a framework can
+ * be used beside it. Servers outside of this process keep their own time: do not use the clock with
+ * them.
  *
- * While nobody moves the clock, a call that needs time does not settle: one that waits, one that asks servers which do not
- * answer, and `close()` after one of these. So start clients and servers first and the clock last, as here: then `using`
- * restores it first, and they close in real time. If you use the servers further, release locks before or call `flush()`,
- * because the servers keep keys that were set in the future.
+ * While nobody moves the clock, a call that needs time does not settle: one that waits, one that
+ * asks servers which do not answer, and `close()` after one of these. So start clients and servers
+ * first and the clock last, as here: then `using` restores it first, and they close in real time.
+ * If you use the servers further, release locks before or call `flush()`, because the servers keep
+ * keys that were set in the future.
  *
  * @example The signal aborts when the validity ends
  * ```ts
@@ -130,7 +150,10 @@ class RunningClock extends ManualClock implements FakeClock {
     return super.monotonicMs();
   }
 
-  /** A timer without a delay fires while time stands, because it waits for a turn of the event loop alone. */
+  /**
+   * A timer without a delay fires while time stands, because it waits for a turn of the event loop
+   * alone.
+   */
   override setTimer(callback: () => void, delayMs: number): TimerHandle {
     const timer = super.setTimer(callback, delayMs) as ManualTimer;
     if (delayMs <= 0) void turn().then(() => this.fire(timer));
@@ -176,7 +199,10 @@ class RunningClock extends ManualClock implements FakeClock {
     this.restore();
   }
 
-  /** Checks a time to move by. TypeScript for ES2021 cannot compile a private method that uses `super`. */
+  /**
+   * Checks a time to move by. TypeScript for ES2021 cannot compile a private method that uses
+   * `super`.
+   */
   #checked(name: string, ms: number): number {
     if (this.#restored) throw new Error("Cannot move fake clock as it was given back");
     checkNumber("move fake clock", name, ms);
@@ -184,7 +210,10 @@ class RunningClock extends ManualClock implements FakeClock {
     return ms;
   }
 
-  /** Fires the next timer, and waits for what follows from it; returns whether there was one before `endMs`. */
+  /**
+   * Fires the next timer, and waits for what follows from it; returns whether there was one before
+   * `endMs`.
+   */
   async #step(endMs: number): Promise<boolean> {
     const reads = this.#reads;
     if (!this.fireNext(endMs)) return false;

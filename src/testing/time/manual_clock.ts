@@ -54,7 +54,10 @@ export class ManualClock implements Clock {
     (timer as ManualTimer).alive = alive;
   }
 
-  /** Moves time to the earliest timer and calls it, unless it is due after `endMs`; returns whether it did. */
+  /**
+   * Moves time to the earliest timer and calls it, unless it is due after `endMs`; returns whether
+   * it did.
+   */
   fireNext(endMs: number): boolean {
     let next: ManualTimer | undefined;
     for (const timer of this.pending) if (!next || timer.dueMs < next.dueMs) next = timer;

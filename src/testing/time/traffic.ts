@@ -6,7 +6,9 @@
 import { connect } from "../../transport/default.ts";
 import type { Transport } from "../../transport/transport.ts";
 
-/** Connections opened and closed and pieces of data, in either direction, since the process started. */
+/**
+ * Connections opened and closed and pieces of data, in either direction, since the process started.
+ */
 let passed = 0;
 /** How many nodes and proxies have been started and not been closed. */
 let servers = 0;
@@ -32,16 +34,20 @@ export async function serverClosed(): Promise<void> {
   if (--servers === 0) await closeEcho();
 }
 
-/** Closes the connection of {@linkcode roundTrip}, which opens another one when it is called again. */
+/**
+ * Closes the connection of {@linkcode roundTrip}, which opens another one when it is called again.
+ */
 export async function closeEcho(): Promise<void> {
   const opened = echo;
   echo = undefined;
-  await opened?.then(({ close }) => close(), () => {}); // `roundTrip` rejects if it could not be opened
+  // `roundTrip` rejects if it could not be opened
+  await opened?.then(({ close }) => close(), () => {});
 }
 
 /**
- * Sends a byte to this process and back, if there are servers in it. The system delivers what was sent on this machine in
- * order, however long that takes, so what was sent before has arrived when the byte is back.
+ * Sends a byte to this process and back, if there are servers in it. The system delivers what was
+ * sent on this machine in order, however long that takes, so what was sent before has arrived when
+ * the byte is back.
  */
 export async function roundTrip(): Promise<void> {
   if (servers === 0) return;

@@ -1,5 +1,6 @@
 /**
- * What the bench compares: one client library, or the floor under them all, behind one small interface.
+ * What the bench compares: one client library, or the floor under them all, behind one small
+ * interface.
  *
  * @module
  */
@@ -27,7 +28,10 @@ export interface Contender {
   pairFenced?(resource: string): Promise<number>;
   /** Acquires one lock and resolves to its handle. */
   hold(resource: string): Promise<unknown>;
-  /** Acquires one lock that extends itself, and calls back at each extension and if the lock is lost. */
+  /**
+   * Acquires one lock that extends itself, and calls back at each extension and if the lock is
+   * lost.
+   */
   keep?(
     resource: string,
     ttlMs: number,
@@ -38,7 +42,10 @@ export interface Contender {
   queue?(resource: string): Promise<QueuedLock>;
   /** Another client like this one, with connections of its own. */
   another?(): Promise<Contender>;
-  /** Has commands of one moment go out in one write, or each in its own. Left out: there is no such choice. */
+  /**
+   * Has commands of one moment go out in one write, or each in its own. Left out: there is no such
+   * choice.
+   */
   pipeline?(on: boolean): void;
   /** Closes every connection, also where a node is gone. */
   close(): Promise<void>;

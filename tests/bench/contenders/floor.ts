@@ -1,11 +1,11 @@
 /**
- * The floor: what acquiring and releasing costs when nothing is decided, checked or remembered. Commands are
- * computed ahead, one buffer a tick is written to every node, and a step is over when a quorum of the nodes
- * has answered it. What a library takes beyond that is its own.
+ * The floor: what acquiring and releasing costs when nothing is decided, checked or remembered.
+ * Commands are computed ahead, one buffer a tick is written to every node, and a step is over when
+ * a quorum of the nodes has answered it. What a library takes beyond that is its own.
  *
- * Every node is sent the same bytes in the same order, so the floor needs no count per command: a node that
- * answered `n` times has answered the first `n` commands, and the commands a quorum has answered are the
- * first `m`, `m` being the quorum-th greatest of those numbers.
+ * Every node is sent the same bytes in the same order, so the floor needs no count per command: a
+ * node that answered `n` times has answered the first `n` commands, and the commands a quorum has
+ * answered are the first `m`, `m` being the quorum-th greatest of those numbers.
  *
  * @module
  */

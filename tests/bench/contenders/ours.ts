@@ -104,7 +104,10 @@ export class Ours implements Contender {
   }
 }
 
-/** The same for calls that may wait and can be aborted: with `ttlMs`, `waitMs` and `signal` given in each. */
+/**
+ * The same for calls that may wait and can be aborted: with `ttlMs`, `waitMs` and `signal` given in
+ * each.
+ */
 export class OursWaiting extends Ours {
   readonly #signal = new AbortController().signal;
 
@@ -119,7 +122,10 @@ export class OursWaiting extends Ours {
   }
 }
 
-/** The library: in Node and Bun the package as it is published, if a variable names it. Deno loads more if it reads `process`. */
+/**
+ * The library: in Node and Bun the package as it is published, if a variable names it. Deno loads
+ * more if it reads `process`.
+ */
 function entryPoint(): string {
   const source = new URL("../../../mod.ts", import.meta.url).href;
   if ("Deno" in globalThis) return source;

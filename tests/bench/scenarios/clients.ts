@@ -13,7 +13,10 @@ import { type Bench, inRounds } from "./scenario.ts";
 /** Locks in flight at which throughput is measured. */
 const IN_FLIGHT = 100;
 
-/** Measures latency, CPU time and throughput of each recipe against our own client in the same runtime. */
+/**
+ * Measures latency, CPU time and throughput of each recipe against our own client in the same
+ * runtime.
+ */
 export async function clients(bench: Bench): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const bridges = bench.servers.urls.map((url) => {

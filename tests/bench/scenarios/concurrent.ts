@@ -20,7 +20,10 @@ const PLOTTED = [1, 3, 10, 30, 100, 300, 1_000];
 /** Locks in flight at which the time of single commands is printed. */
 const TYPICAL = 100;
 
-/** Measures pairs per second with some number of them in flight, and what they cost clients and servers. */
+/**
+ * Measures pairs per second with some number of them in flight, and what they cost clients and
+ * servers.
+ */
 export async function concurrent(bench: Bench): Promise<void> {
   const samples = new Samples();
   const points = bench.plot === undefined ? IN_FLIGHT : PLOTTED;
@@ -49,7 +52,10 @@ export async function concurrent(bench: Bench): Promise<void> {
   if (bench.plot !== undefined) await plot(bench.plot, samples);
 }
 
-/** The figures with so many locks in flight, which their names end with; with the faster of a contender's settings. */
+/**
+ * The figures with so many locks in flight, which their names end with; with the faster of a
+ * contender's settings.
+ */
 async function once(bench: Bench, worker: WorkerProcess, inFlight: number): Promise<Figures> {
   const first = await measured(bench, worker, { inFlight, pipelined: 0 });
   const other = first.hasChoice && inFlight > 1

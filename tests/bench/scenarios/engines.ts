@@ -1,10 +1,10 @@
 /**
- * What people take in place of this library, beside it: etcd and PostgreSQL, each on this machine and with a client of its
- * own. What is not installed is left out.
+ * What people take in place of this library, beside it: etcd and PostgreSQL, each on this machine
+ * and with a client of its own. What is not installed is left out.
  *
- * All of them are one hop of loopback away, which hides what distance would cost. They promise different things after a
- * crash: etcd and rows of PostgreSQL are on disk before a lock is granted, advisory locks and Redis without persistence are
- * in memory.
+ * All of them are one hop of loopback away, which hides what distance would cost. They promise
+ * different things after a crash: etcd and rows of PostgreSQL are on disk before a lock is granted,
+ * advisory locks and Redis without persistence are in memory.
  *
  * @module
  */
@@ -82,7 +82,10 @@ async function ours(count: 3 | 5): Promise<Engine> {
   };
 }
 
-/** Three members of etcd, asked through the JSON gateway of the first; a lock is a key with the lease of its client. */
+/**
+ * Three members of etcd, asked through the JSON gateway of the first; a lock is a key with the
+ * lease of its client.
+ */
 async function etcd(folder: string): Promise<Engine> {
   const ports = Array.from({ length: 6 }, freePort);
   const members = [0, 1, 2].map((index) => ({

@@ -1,6 +1,6 @@
 /**
- * One of five nodes stopped (its sockets open) or dead (its port closed): latency against healthy, in the
- * same round.
+ * One of five nodes stopped (its sockets open) or dead (its port closed): latency against healthy,
+ * in the same round.
  *
  * @module
  */
@@ -23,7 +23,8 @@ export async function faults(bench: Bench): Promise<void> {
     try {
       return await once(bench, worker);
     } finally {
-      // Whatever was reached, the next contender finds five healthy nodes, and this one fresh connections.
+      // Whatever was reached, the next contender finds five healthy nodes, and this one fresh
+      // connections.
       await bench.servers.at(-1)!.restart();
       await worker.open(bench.servers.urls);
     }

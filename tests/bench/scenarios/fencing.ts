@@ -1,5 +1,6 @@
 /**
- * What fencing tokens cost: locks with one beside locks without, on fresh resources and on used ones.
+ * What fencing tokens cost: locks with one beside locks without, on fresh resources and on used
+ * ones.
  *
  * @module
  */

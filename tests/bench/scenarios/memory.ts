@@ -14,7 +14,10 @@ const HELD_LOCKS = 5_000;
 const GROWTH_PAIRS = 100_000;
 const GROWTH_IN_FLIGHT = 20;
 
-/** Measures the heap that a held lock keeps; the floor keeps the name of the resource alone; and how a process grows. */
+/**
+ * Measures the heap that a held lock keeps; the floor keeps the name of the resource alone; and how
+ * a process grows.
+ */
 export async function memory(bench: Bench): Promise<void> {
   const samples = new Samples();
   await inRounds(bench, samples, "memory", async (worker, round) => {

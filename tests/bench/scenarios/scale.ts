@@ -11,14 +11,20 @@ import { printTable, Samples } from "../table.ts";
 import { WorkerProcess } from "../worker_process.ts";
 import { type Bench, inRounds } from "./scenario.ts";
 
-/** Locks that are held at the same time, their TTL, and for how long they are measured: two extensions of each. */
+/**
+ * Locks that are held at the same time, their TTL, and for how long they are measured: two
+ * extensions of each.
+ */
 const KEPT_LOCKS = 10_000;
 const KEPT_TTL_MS = 9_000;
 const KEPT_MS = 2 * KEPT_TTL_MS / 3;
 /** Clients with connections of their own, and for how long they do nothing. */
 const CLIENTS = 1_000;
 const IDLE_MS = 2_000;
-/** How far the nearest nodes are, in milliseconds for a command and its reply, and how many times as far the others. */
+/**
+ * How far the nearest nodes are, in milliseconds for a command and its reply, and how many times as
+ * far the others.
+ */
 const NEAR_MS = [1, 5, 20];
 const FAR_FACTOR = 20;
 /** How many nodes there are, and locks in flight on them. */
@@ -119,7 +125,9 @@ async function manyLocks(worker: WorkerProcess, { servers }: Bench): Promise<Fig
   return { ...figures, batched: figures.extensions! * servers.length / reads };
 }
 
-/** In a process of its own, because memory that a process was given once is no growth the next time. */
+/**
+ * In a process of its own, because memory that a process was given once is no growth the next time.
+ */
 async function manyClients({ servers, runtime }: Bench): Promise<Figures> {
   await using worker = new WorkerProcess("ours", runtime);
   await worker.open(servers.urls);

@@ -26,9 +26,9 @@ export interface Bench {
 export type Scenario = (bench: Bench) => Promise<void>;
 
 /**
- * Runs `once` in each round for each contender, in an order that turns from round to round, so that what
- * disturbs the machine disturbs all of them. A contender that fails once is left out of this table, because a median
- * needs every round.
+ * Runs `once` in each round for each contender, in an order that turns from round to round, so that
+ * what disturbs the machine disturbs all of them. A contender that fails once is left out of this
+ * table, because a median needs every round.
  */
 export async function inRounds(
   bench: Bench,

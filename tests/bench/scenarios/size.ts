@@ -1,5 +1,6 @@
 /**
- * What a contender adds to a bundle: its entry point with all it imports, minified, then compressed.
+ * What a contender adds to a bundle: its entry point with all it imports, minified, then
+ * compressed.
  *
  * @module
  */

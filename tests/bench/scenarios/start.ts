@@ -1,6 +1,7 @@
 /**
- * Cold start: from the start of a process to the first lock released and the process's end. Deno runs the source, as
- * its users do. Node and Bun run JavaScript: the package as it is published, and the bench's own modules in pieces.
+ * Cold start: from the start of a process to the first lock released and the process's end. Deno
+ * runs the source, as its users do. Node and Bun run JavaScript: the package as it is published,
+ * and the bench's own modules in pieces.
  *
  * @module
  */
@@ -46,7 +47,10 @@ function source(): Program {
   };
 }
 
-/** Emits JavaScript: the package, named by a variable, and the program that loads it, each contender a piece. */
+/**
+ * Emits JavaScript: the package, named by a variable, and the program that loads it, each contender
+ * a piece.
+ */
 async function emitted(): Promise<Program> {
   const folder = await Deno.makeTempDir();
   const remove = async () => {

@@ -219,9 +219,9 @@ async function resetCounts({ servers }: Bench): Promise<void> {
 }
 
 /**
- * Commands about locks that clients have sent to all servers. What scripts call is counted too, under its own name: of
- * these only SET is sent as well. Our script that may set a key begins with PTTL, and ends with ZCARD if it has not; peers
- * set keys in scripts alone.
+ * Commands about locks that clients have sent to all servers. What scripts call is counted too,
+ * under its own name: of these only SET is sent as well. Our script that may set a key begins with
+ * PTTL, and ends with ZCARD if it has not; peers set keys in scripts alone.
  */
 async function commandsSent({ servers }: Bench, { name }: WorkerProcess): Promise<number> {
   let total = 0;
@@ -239,7 +239,8 @@ async function roundTripUs({ servers }: Bench): Promise<number> {
   await once(socket, "connect");
   const samplesUs: number[] = [];
   for (let index = 0; index < ROUND_TRIPS; index++) {
-    await new Promise((resolve) => setTimeout(resolve, WORK_MS)); // as idle as between two hand-offs
+    // as idle as between two hand-offs
+    await new Promise((resolve) => setTimeout(resolve, WORK_MS));
     const startMs = performance.now();
     socket.write("PING\r\n");
     await once(socket, "data");

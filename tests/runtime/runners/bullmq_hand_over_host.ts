@@ -1,10 +1,11 @@
 /**
- * Has requests add jobs with their locks, as in the example, and two workers of BullMQ do them, in Node. Each job fails
- * the first time, so that its second try finds the lock gone.
+ * Has requests add jobs with their locks, as in the example, and two workers of BullMQ do them, in
+ * Node. Each job fails the first time, so that its second try finds the lock gone.
  *
- * Arguments: where BullMQ's module is, and the address of its server; the addresses of the nodes come from the
- * environment. When all jobs are done, one line is written: how many requests added a job, were refused, or took the lock
- * back because the queue had failed; how many tries the jobs took; and how many of one account ran at once at most.
+ * Arguments: where BullMQ's module is, and the address of its server; the addresses of the nodes
+ * come from the environment. When all jobs are done, one line is written: how many requests added a
+ * job, were refused, or took the lock back because the queue had failed; how many tries the jobs
+ * took; and how many of one account ran at once at most.
  *
  * @module
  */

@@ -1,9 +1,9 @@
 /**
  * Runs the processor of the example in two workers of BullMQ, in Node.
  *
- * Arguments: where BullMQ's module is, and the address of its server; the addresses of the nodes come from the
- * environment. When all jobs are done, one line is written: how many there were, and how many of one account ran at
- * once at most.
+ * Arguments: where BullMQ's module is, and the address of its server; the addresses of the nodes
+ * come from the environment. When all jobs are done, one line is written: how many there were, and
+ * how many of one account ran at once at most.
  *
  * @module
  */

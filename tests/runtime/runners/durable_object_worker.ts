@@ -1,5 +1,6 @@
 /**
- * Tests the manual's node on a Durable Object in a Worker, on the npm package: the response has what became of each case.
+ * Tests the manual's node on a Durable Object in a Worker, on the npm package: the response has
+ * what became of each case.
  *
  * @module
  */
@@ -27,7 +28,8 @@ export default {
       return { ...open(), peer: () => Promise.resolve(open()) };
     }, { without: ["fencing", "adopting", "sharing", "hang"] });
     const outcomes: Outcome[] = [];
-    await Promise.all(cases.map(({ name, run }) => { // each has an object of its own, and mostly waits
+    // each has an object of its own, and mostly waits
+    await Promise.all(cases.map(({ name, run }) => {
       return runCases((register) => register(name, run), (outcome) => outcomes.push(outcome));
     }));
     return Response.json(outcomes);

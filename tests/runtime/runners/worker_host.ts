@@ -1,10 +1,10 @@
 /**
  * Runs a bundled Worker in workerd, in Node with Miniflare, and passes requests on to it.
  *
- * Arguments: where Miniflare's module is, the bundle, and as JSON the bindings and further options of Miniflare. Each
- * line of the standard input is a request as JSON: `method`, `path`, `body`, and `times`, how often it is sent at once.
- * For each the bodies of the responses are written, as a JSON array of `{ status, body }` on one line. At the end of the
- * input the host ends.
+ * Arguments: where Miniflare's module is, the bundle, and as JSON the bindings and further options
+ * of Miniflare. Each line of the standard input is a request as JSON: `method`, `path`, `body`, and
+ * `times`, how often it is sent at once. For each the bodies of the responses are written, as a
+ * JSON array of `{ status, body }` on one line. At the end of the input the host ends.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * Visits every state that a model can get into, the near ones first, and so finds the shortest way to a violation.
+ * Visits every state that a model can get into, the near ones first, and so finds the shortest way
+ * to a violation.
  *
  * States with one key are taken for one, and only the first of them is visited.
  *
@@ -40,7 +41,10 @@ export interface Exploration {
   readonly depth: number;
   /** Whether there is no other state. */
   readonly complete: boolean;
-  /** The first line says where it begins, the others are the shortest way to a violation; empty if there was none. */
+  /**
+   * The first line says where it begins, the others are the shortest way to a violation; empty if
+   * there was none.
+   */
   readonly trace: readonly string[];
 }
 

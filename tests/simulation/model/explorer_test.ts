@@ -3,7 +3,10 @@ import { explore, type Model, type Step } from "./explorer.ts";
 
 type Litres = readonly [three: number, five: number];
 
-/** Jugs of three and five litres, to be filled, emptied and poured over; the larger must not hold `unwanted` litres. */
+/**
+ * Jugs of three and five litres, to be filled, emptied and poured over; the larger must not hold
+ * `unwanted` litres.
+ */
 function jugs(unwanted: number): Model<Litres, string> {
   const step = (action: string, ...state: Litres): Step<Litres, string> => {
     return { action, state, violation: state[1] === unwanted ? `${unwanted} litres` : undefined };

@@ -1,11 +1,11 @@
 /**
- * The fencing protocol as a model: a few attempts at one lock on a few nodes, where whatever may happen next happens
- * in any order, and at any time.
+ * The fencing protocol as a model: a few attempts at one lock on a few nodes, where whatever may
+ * happen next happens in any order, and at any time.
  *
- * What is sent waits until it is delivered, for ever if need be, so nothing has to be lost. Answers are not delivered at
- * all: an attempt acts on any of those that were given, and the others are late. Nodes answer a refusal by nothing,
- * as an attempt would do nothing about it. To run out, to give up and to release are one: the attempt is over, and its
- * keys go away one by one.
+ * What is sent waits until it is delivered, for ever if need be, so nothing has to be lost. Answers
+ * are not delivered at all: an attempt acts on any of those that were given, and the others are
+ * late. Nodes answer a refusal by nothing, as an attempt would do nothing about it. To run out, to
+ * give up and to release are one: the attempt is over, and its keys go away one by one.
  *
  * @module
  */
@@ -27,9 +27,14 @@ import {
 
 /** How a token comes about. */
 export interface Rules {
-  /** Where a second round raises counters to the highest answer; `nowhere`: there is no such round. */
+  /**
+   * Where a second round raises counters to the highest answer; `nowhere`: there is no such round.
+   */
   readonly raises: "nowhere" | "anywhere" | "where held";
-  /** How a node answers to that: by what it was asked to raise its counter to, or by the counter as it is then. */
+  /**
+   * How a node answers to that: by what it was asked to raise its counter to, or by the counter as
+   * it is then.
+   */
   readonly answers: "as asked" | "the counter";
   /** Whether the answers to the first round count, or those to the second alone. */
   readonly firstRoundCounts: boolean;
@@ -44,24 +49,32 @@ export interface World {
   /** The counters that the nodes may begin with: see {@linkcode risingCounters}. */
   readonly counters: Iterable<readonly number[]>;
   /**
-   * Which keys stay until their attempt is over: all of them; those on a quorum of nodes whose answers count, or else
-   * nothing is handed out; none.
+   * Which keys stay until their attempt is over: all of them; those on a quorum of nodes whose
+   * answers count, or else nothing is handed out; none.
    */
   readonly keysStay: "all" | "where counted" | "none";
   /** How many times a node forgets its data. */
   readonly forgets: number;
-  /** How many times a counter that counts leaps ahead, as one does that is set to the clock because it is a day old. */
+  /**
+   * How many times a counter that counts leaps ahead, as one does that is set to the clock because
+   * it is a day old.
+   */
   readonly leaps: number;
   /**
-   * Whether a node that lost the key of a lock that was handed out may be filled in: the key is set again, or also its
-   * counter raised to the token.
+   * Whether a node that lost the key of a lock that was handed out may be filled in: the key is set
+   * again, or also its counter raised to the token.
    */
   readonly fills: boolean;
   /** Whether a node that forgot a key is not counted until the key's attempt is over. */
   readonly guarded: boolean;
-  /** Whether a node that forgot resumes with a counter that is no lower than it was, or begins at 0. */
+  /**
+   * Whether a node that forgot resumes with a counter that is no lower than it was, or begins at 0.
+   */
   readonly resumes: boolean;
-  /** What a token must exceed: any handed out before it, or before its first request was granted; or what else holds. */
+  /**
+   * What a token must exceed: any handed out before it, or before its first request was granted; or
+   * what else holds.
+   */
   readonly demanded: "order of hand-outs" | "order of beginnings" | "exclusion";
 }
 
@@ -76,8 +89,8 @@ export interface Action {
 type Steps = Iterable<Step<State, Action>>;
 
 /**
- * Counters to begin with, from 0 on, each ahead of the one before by a gap up to the widest. It does not matter which
- * node has which, nor what is common to all.
+ * Counters to begin with, from 0 on, each ahead of the one before by a gap up to the widest. It
+ * does not matter which node has which, nor what is common to all.
  */
 export function risingCounters(nodes: number, gapMax: number): readonly (readonly number[])[] {
   if (nodes === 1) return [[0]];
@@ -86,7 +99,10 @@ export function risingCounters(nodes: number, gapMax: number): readonly (readonl
   );
 }
 
-/** Stands for all counters to begin with: wider gaps are all alike, as the grants there may be can't bridge them. */
+/**
+ * Stands for all counters to begin with: wider gaps are all alike, as the grants there may be can't
+ * bridge them.
+ */
 export function anyCounters(nodes: number, attempts: number): readonly (readonly number[])[] {
   return risingCounters(nodes, nodes * attempts + 1);
 }
@@ -180,7 +196,10 @@ export class FencingModel implements Model<State, Action> {
     return hopeful.length < (highest === 0 ? 2 : 1);
   }
 
-  /** Whether an attempt may rely on what a node has answered. Of a key that was forgotten nobody knows. */
+  /**
+   * Whether an attempt may rely on what a node has answered. Of a key that was forgotten nobody
+   * knows.
+   */
   #stays({ holder, forgot }: Node, attempt: number): boolean {
     if (this.#world.keysStay !== "where counted") return true;
     return holder === attempt || (forgot & 1 << attempt) !== 0;
@@ -194,7 +213,8 @@ export class FencingModel implements Model<State, Action> {
   *#requests(state: State, attempt: number, place: number): Steps {
     const node = state.nodes[place];
     if (node.holder !== NOBODY) {
-      // What follows it on the same connection is of interest only if it has an effect on another's node.
+      // What follows it on the same connection is of interest only if it has an effect on another's
+      // node.
       if (this.#rules.raises !== "anywhere") return;
       const links = withLink(node, attempt, { asked: true });
       return yield makeStep("refuse", attempt, place, 0, withNode(state, place, { links }));
@@ -215,7 +235,10 @@ export class FencingModel implements Model<State, Action> {
     }
   }
 
-  /** A node that lost the key is filled in, at once or when the lock has long been over; its answer counts for nothing. */
+  /**
+   * A node that lost the key is filled in, at once or when the lock has long been over; its answer
+   * counts for nothing.
+   */
   *#fills(state: State, attempt: number, place: number): Steps {
     const { token } = state.attempts[attempt];
     const { holder, counter, links } = state.nodes[place];
@@ -263,7 +286,9 @@ export class FencingModel implements Model<State, Action> {
     }
   }
 
-  /** The attempt has heard what it needs. It knows of no answer above the token, and of all below. */
+  /**
+   * The attempt has heard what it needs. It knows of no answer above the token, and of all below.
+   */
   *#handOuts(state: State, attempt: number): Steps {
     const { raisedTo } = state.attempts[attempt];
     const given = state.nodes.map((node) =>
@@ -299,7 +324,9 @@ export class FencingModel implements Model<State, Action> {
     return token > bound ? undefined : `token ${token} does not exceed token ${bound}`;
   }
 
-  /** Answers are of no use to an attempt that is held or over. Its requests may still be delivered. */
+  /**
+   * Answers are of no use to an attempt that is held or over. Its requests may still be delivered.
+   */
   #finish(state: State, attempt: number, phase: "held" | "over", token = Infinity): State {
     const late = this.#targets(state, attempt).filter((target) => target <= token);
     const nodes = state.nodes.map((node) => ({
@@ -363,7 +390,10 @@ function makeStep(
   return { action: { kind, attempt, place, value }, state };
 }
 
-/** The highest counter that a node may resume with or leap to: any that is further ahead would come to the same. */
+/**
+ * The highest counter that a node may resume with or leap to: any that is further ahead would come
+ * to the same.
+ */
 function farthest(state: State): number {
   const highest = Math.max(state.highest, ...state.nodes.map((node) => node.counter));
   return highest + unanswered(state) + 1;

@@ -9,7 +9,10 @@ import {
 } from "./fencing_model.ts";
 
 const mayReadEnv = (await Deno.permissions.query({ name: "env" })).state === "granted";
-/** How many states are enough of models that have more: `MODEL_STATES_MAX=5000000` takes some minutes and gigabytes. */
+/**
+ * How many states are enough of models that have more: `MODEL_STATES_MAX=5000000` takes some
+ * minutes and gigabytes.
+ */
 const STATES_MAX = Number(mayReadEnv && Deno.env.get("MODEL_STATES_MAX") || 60_000);
 
 /** A counter a node, and the maximum of a quorum's answers. */
@@ -20,7 +23,9 @@ const WRITTEN_BACK: Rules = { raises: "anywhere", answers: "as asked", firstRoun
 const WRITTEN_WHERE_HELD: Rules = { ...WRITTEN_BACK, raises: "where held" };
 /** … and counts only where the counter then equals the token. */
 const EQUAL: Rules = { ...WRITTEN_WHERE_HELD, answers: "the counter" };
-/** … and is not written at all where a quorum's counters are equal at once: what the library does. */
+/**
+ * … and is not written at all where a quorum's counters are equal at once: what the library does.
+ */
 const EQUAL_AT_ONCE: Rules = { ...EQUAL, firstRoundCounts: true };
 
 /** Three nodes with any counters, two attempts, and keys that are lost before their time. */

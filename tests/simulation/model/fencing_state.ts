@@ -35,11 +35,19 @@ export interface Node {
 export interface Attempt {
   /** `over`: given up, released or run out. */
   readonly phase: "asking" | "held" | "over";
-  /** Of an attempt that asks no more: up to what a request that is on its way may raise a counter. */
+  /**
+   * Of an attempt that asks no more: up to what a request that is on its way may raise a counter.
+   */
   readonly late: readonly number[];
-  /** Up to what it had a counter raised at the most. It knows of an answer as high, and takes no lower token. */
+  /**
+   * Up to what it had a counter raised at the most. It knows of an answer as high, and takes no
+   * lower token.
+   */
   readonly raisedTo: number;
-  /** The highest token handed out before a node first granted it the lock, where that is of interest. */
+  /**
+   * The highest token handed out before a node first granted it the lock, where that is of
+   * interest.
+   */
   readonly before: number;
   /** The token that it was handed out with, if nodes may be filled in with it; else 0. */
   readonly token: number;
@@ -102,8 +110,8 @@ export function orders(count: number): readonly (readonly number[])[] {
 }
 
 /**
- * Writes a state down so that two which differ only in the names of nodes and attempts, or in numbers whose
- * differences can't matter, are written the same.
+ * Writes a state down so that two which differ only in the names of nodes and attempts, or in
+ * numbers whose differences can't matter, are written the same.
  *
  * Nodes are sorted, and of the attempts that order is taken which comes out first.
  *
@@ -157,9 +165,10 @@ function writeNode(node: Node, order: readonly number[], number: readonly number
 }
 
 /**
- * Gives counters and tokens lower numbers where that changes nothing. They are compared, copied and increased by one for
- * each grant, so no number ever bridges a gap that is wider than there are grants to come: all such gaps are alike. If a
- * node that forgets may resume within one, or a counter may leap into one, there has to be room for that on either side.
+ * Gives counters and tokens lower numbers where that changes nothing. They are compared, copied and
+ * increased by one for each grant, so no number ever bridges a gap that is wider than there are
+ * grants to come: all such gaps are alike. If a node that forgets may resume within one, or a
+ * counter may leap into one, there has to be room for that on either side.
  */
 function renumbering(state: State): readonly number[] {
   const used: boolean[] = [true];

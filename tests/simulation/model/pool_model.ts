@@ -1,9 +1,10 @@
 /**
- * Callers that each take one of several slots on a few nodes, as a model: every order in which requests and releases may
- * reach the nodes.
+ * Callers that each take one of several slots on a few nodes, as a model: every order in which
+ * requests and releases may reach the nodes.
  *
- * Two rules are compared. By the library's, an attempt is for one slot, and a node grants it if it has granted that slot
- * to nobody. By the other, a node counts: it grants as long as fewer hold a slot than there are.
+ * Two rules are compared. By the library's, an attempt is for one slot, and a node grants it if it
+ * has granted that slot to nobody. By the other, a node counts: it grants as long as fewer hold a
+ * slot than there are.
  *
  * @module
  */
@@ -22,8 +23,8 @@ export interface PoolRules {
 }
 
 /**
- * One caller. It begins another attempt only when nothing of the last one is on its way: an attempt that begins earlier is
- * as one of another caller.
+ * One caller. It begins another attempt only when nothing of the last one is on its way: an attempt
+ * that begins earlier is as one of another caller.
  */
 interface Caller {
   readonly phase: "idle" | "asks" | "holds" | "ends";
@@ -84,7 +85,10 @@ export class PoolModel implements Model<PoolState, string> {
     return action;
   }
 
-  /** What a caller does: begins an attempt, has its lock, or gives the attempt or the lock up at any time. */
+  /**
+   * What a caller does: begins an attempt, has its lock, or gives the attempt or the lock up at any
+   * time.
+   */
   *#callerSteps(
     state: PoolState,
     index: number,
@@ -122,11 +126,15 @@ export class PoolModel implements Model<PoolState, string> {
     request: Request,
   ): Request | undefined {
     if (request === "asked") return this.#isFree(state, caller.slot, node) ? "granted" : "denied";
-    // The request and the release behind it come in their order; what is granted in between is gone again.
+    // The request and the release behind it come in their order; what is granted in between is gone
+    // again.
     return request === "undone before it came" || request === "released" ? "none" : undefined;
   }
 
-  /** Whether a node grants a slot, or a place. A key that is to be released stands until the release comes. */
+  /**
+   * Whether a node grants a slot, or a place. A key that is to be released stands until the release
+   * comes.
+   */
   #isFree(state: PoolState, slot: number, node: number): boolean {
     const { grants, slots } = this.#rules;
     const holders = state.filter(({ requests }) =>

@@ -1,10 +1,10 @@
 /**
- * Readers and writers on a few nodes, as a model: every order in which requests and releases may reach the nodes. A
- * release whose answer is lost is sent again.
+ * Readers and writers on a few nodes, as a model: every order in which requests and releases may
+ * reach the nodes. A release whose answer is lost is sent again.
  *
- * Three rules are compared. By the library's, a node keeps who reads: it grants a writer if it has granted nobody, and a
- * reader if it has granted no writer. By the second, it counts readers, so that each release lowers the count. By the
- * third, the release of a reader frees the node.
+ * Three rules are compared. By the library's, a node keeps who reads: it grants a writer if it has
+ * granted nobody, and a reader if it has granted no writer. By the second, it counts readers, so
+ * that each release lowers the count. By the third, the release of a reader frees the node.
  *
  * @module
  */
@@ -94,7 +94,10 @@ export class ReaderModel implements Model<ReaderState, string> {
     return action;
   }
 
-  /** What a caller does: begins an attempt, has its lock, or gives the attempt or the lock up at any time. */
+  /**
+   * What a caller does: begins an attempt, has its lock, or gives the attempt or the lock up at any
+   * time.
+   */
   *#callerSteps(
     state: ReaderState,
     index: number,

@@ -24,8 +24,8 @@ export function grantedCount(requests: readonly Request[]): number {
 }
 
 /**
- * What becomes of requests when their caller gives the attempt or the lock up. It does not know which nodes granted, so
- * the release goes to all that did not deny.
+ * What becomes of requests when their caller gives the attempt or the lock up. It does not know
+ * which nodes granted, so the release goes to all that did not deny.
  */
 export function givenUp(requests: readonly Request[]): Request[] {
   return requests.map((request) => {

@@ -1,6 +1,7 @@
 /**
- * What the library assumes of its surroundings, one predicate for each assumption. What a checker finds while one of
- * them does not hold is to be expected; `../README.md` says which checker asks which.
+ * What the library assumes of its surroundings, one predicate for each assumption. What a checker
+ * finds while one of them does not hold is to be expected; `../README.md` says which checker asks
+ * which.
  *
  * @module
  */
@@ -9,7 +10,10 @@ import { listOf, type Plan } from "./plan.ts";
 
 /** By how much the library proposes counters ahead of its clock, in milliseconds. */
 const HINT_LEAD_MS = 1_000;
-/** By how much a proposal may differ from a node's clock and still be taken, in milliseconds; clocks drift a little. */
+/**
+ * By how much a proposal may differ from a node's clock and still be taken, in milliseconds; clocks
+ * drift a little.
+ */
 const HINT_TOLERANCE_MS = 61_000;
 
 /** What has happened to a client's clocks. */
@@ -67,37 +71,52 @@ export class Assumptions {
   }
 
   /**
-   * Clocks run at about the same speed, on the client's side: between two looks at least one of its two clocks counts all
-   * the time that passes, within half of the drift factor. The wall clock may step back, and the monotonic one stand
-   * still while the machine is suspended, but not both between the same two looks.
+   * Clocks run at about the same speed, on the client's side: between two looks at least one of its
+   * two clocks counts all the time that passes, within half of the drift factor. The wall clock may
+   * step back, and the monotonic one stand still while the machine is suspended, but not both
+   * between the same two looks.
    */
   clientClockKeepsSpeed(client: number): boolean {
     const { hidSleep, tooSlow } = this.#clocks[client];
     return !tooSlow && !hidSleep;
   }
 
-  /** Clocks run at about the same speed, on the nodes' side: none is faster than half of the drift factor allows. */
+  /**
+   * Clocks run at about the same speed, on the nodes' side: none is faster than half of the drift
+   * factor allows.
+   */
   get nodeClocksKeepSpeed(): boolean {
     return !this.#fastNode;
   }
 
-  /** Nodes keep their data: one that loses some is kept out for the longest TTL (`restartGuardMs`). */
+  /**
+   * Nodes keep their data: one that loses some is kept out for the longest TTL (`restartGuardMs`).
+   */
   get nodesKeepTheirData(): boolean {
     return !this.#lostKeys;
   }
 
-  /** All clients list the same nodes. How a list is changed all the same without harm, `replacement.ts` has. */
+  /**
+   * All clients list the same nodes. How a list is changed all the same without harm,
+   * `replacement.ts` has.
+   */
   get clientsListTheSameNodes(): boolean {
     const lists = this.#plan.clients.map((_, client) => listOf(this.#plan, client).join());
     return new Set(lists).size === 1;
   }
 
-  /** No node loses anything, whether or not it is kept out for it: `inspect()` knows no restart guard. */
+  /**
+   * No node loses anything, whether or not it is kept out for it: `inspect()` knows no restart
+   * guard.
+   */
   get nodesLoseNothing(): boolean {
     return !this.#lostData;
   }
 
-  /** A client's two clocks show the same time to pass: a leap is noticed only when the one timer wakes up next. */
+  /**
+   * A client's two clocks show the same time to pass: a leap is noticed only when the one timer
+   * wakes up next.
+   */
   clientClocksAgree(client: number): boolean {
     return !this.#clocks[client].steppedAhead && !this.#clocks[client].suspended;
   }
@@ -111,8 +130,9 @@ export class Assumptions {
   }
 
   /**
-   * Counters never fall: one that is lost resumes above what it was, because the clocks that count are apart by less
-   * than the guard. A client's clock does not count if it is far from that of every node.
+   * Counters never fall: one that is lost resumes above what it was, because the clocks that count
+   * are apart by less than the guard. A client's clock does not count if it is far from that of
+   * every node.
    */
   get countersNeverFall(): boolean {
     if (!this.nodesKeepTheirData || !this.nodeClocksKeepSpeed) return false;
@@ -136,8 +156,8 @@ export class Assumptions {
   }
 
   /**
-   * A client reconnects in time: a stall does not take as long as connecting may. Otherwise attempt after attempt may be
-   * given up because the process stalled, until the TTLs of the keys are over.
+   * A client reconnects in time: a stall does not take as long as connecting may. Otherwise attempt
+   * after attempt may be given up because the process stalled, until the TTLs of the keys are over.
    */
   reconnects(client: number): boolean {
     const { process, clients } = this.#plan;

@@ -6,7 +6,10 @@
 import type { Held } from "./sim_client.ts";
 import type { World } from "./world.ts";
 
-/** The drift of a client's clock, of a node's, and of what the client rounds, as multiples of the drift factor. */
+/**
+ * The drift of a client's clock, of a node's, and of what the client rounds, as multiples of the
+ * drift factor.
+ */
 const DRIFTS = 3;
 /** What whole milliseconds on both sides may take away. */
 const ROUNDING_MS = 5;

@@ -10,7 +10,9 @@ import type { Call, Held, SimClient } from "./sim_client.ts";
 import type { Lock } from "./library.ts";
 import type { World } from "./world.ts";
 
-/** For how long a lock that is over is looked at further, in milliseconds: it must not come back. */
+/**
+ * For how long a lock that is over is looked at further, in milliseconds: it must not come back.
+ */
 const AFTERLIFE_MS = 5_000;
 /** The library looks for jumps of the wall clock so often, in milliseconds. */
 const HEARTBEAT_MS = 250;
@@ -20,10 +22,16 @@ const ROUNDING_MS = 0.01;
 const DRIFT_ALLOWANCE_MS = 2;
 /** A runtime's timers are set in whole milliseconds. */
 const TIMER_PRECISION_MS = 1;
-/** By how much the wall clock gains on the monotonic one before the library counts it, with the rounding of one look. */
+/**
+ * By how much the wall clock gains on the monotonic one before the library counts it, with the
+ * rounding of one look.
+ */
 const CLOCK_LUMP_MS = 3;
 
-/** Looks after every event at every lock in hand, and at those that are over if the event may have changed them. */
+/**
+ * Looks after every event at every lock in hand, and at those that are over if the event may have
+ * changed them.
+ */
 export class Checkers {
   readonly #world: World;
   readonly #watched = new Set<Held>();
@@ -103,7 +111,10 @@ export class Checkers {
     }
   };
 
-  /** A call has settled: not too late? If the process was stopped meanwhile, connecting may take twice as long. */
+  /**
+   * A call has settled: not too late? If the process was stopped meanwhile, connecting may take
+   * twice as long.
+   */
   checkSettled({ client, what, sinceAwakeMs, boundMs }: Call): void {
     const tookMs = client.process.awakeMs - sinceAwakeMs;
     const againMs = client.process.wasStopped ? client.plan.connectTimeoutMs : 0;
@@ -143,14 +154,16 @@ export class Checkers {
   }
 
   /**
-   * Tokens rise from lock to lock, resource by resource, in the order in which locks are handed out. One that was over
-   * before its caller had it, in a process that was paused, is one that the store refuses.
+   * Tokens rise from lock to lock, resource by resource, in the order in which locks are handed
+   * out. One that was over before its caller had it, in a process that was paused, is one that the
+   * store refuses.
    */
   #checkToken(held: Held): void {
     const { fencingToken, resources } = held.lock;
     const { plan, assumptions } = this.#world;
     if (!plan.clients[held.client.index].fencing || held.claimMs <= 0) return;
-    if (held.handedOver) return; // before a process that stalled had it in hand: adopters have later tokens by now
+    // before a process that stalled had it in hand: adopters have later tokens by now
+    if (held.handedOver) return;
     for (const resource of resources) {
       const highest = this.#tokens.get(resource) ?? 0;
       if (fencingToken !== undefined && fencingToken > highest) {
@@ -164,7 +177,10 @@ export class Checkers {
     }
   }
 
-  /** A lock that was handed over is adopted once. A node that runs an old request again, or forgets, may bring it back. */
+  /**
+   * A lock that was handed over is adopted once. A node that runs an old request again, or forgets,
+   * may bring it back.
+   */
   #checkAdopted(held: Held, token: string): void {
     const first = this.#adopted.get(token);
     if (!first) return void this.#adopted.set(token, held);
@@ -185,7 +201,10 @@ export class Checkers {
     this.#world.fail("cooldown", text);
   }
 
-  /** Code that asks the signal of a lock that is over sees that it has aborted, however late timers are. */
+  /**
+   * Code that asks the signal of a lock that is over sees that it has aborted, however late timers
+   * are.
+   */
   askSignal(held: Held): void {
     const { lock, signal, released } = held;
     if (lock.held || released || !signal || signal.aborted) return;
@@ -271,8 +290,8 @@ export class Checkers {
   }
 
   /**
-   * What a client may have missed of a wall clock that gains on the monotonic one, beyond what the drift allowance covers:
-   * less than the library counts, and the rounding of a reading.
+   * What a client may have missed of a wall clock that gains on the monotonic one, beyond what the
+   * drift allowance covers: less than the library counts, and the rounding of a reading.
    */
   #unseenMs({ index, plan: { monotonicRate, wallRate } }: SimClient): number {
     const gains = wallRate > monotonicRate || !this.#world.assumptions.clientClocksAgree(index);
@@ -294,8 +313,9 @@ export class Checkers {
   }
 
   /**
-   * The library aborts early by a margin, so that a timer may be late by as much. A wall clock that gains slowly on the
-   * monotonic one counts in lumps, of which the one before the end may have come to light by a look at the lock.
+   * The library aborts early by a margin, so that a timer may be late by as much. A wall clock that
+   * gains slowly on the monotonic one counts in lumps, of which the one before the end may have
+   * come to light by a look at the lock.
    */
   #abortMayBeLateMs({ client, lock }: Held): number {
     const { process: { timerLateMs }, driftFactor } = this.#world.plan;
@@ -313,7 +333,10 @@ export class Checkers {
     return Math.max(timerMs + lumpMs - marginMs, 0) + ROUNDING_MS;
   }
 
-  /** How many nodes make a quorum of the holder's list; not the library's number, because that is what is checked. */
+  /**
+   * How many nodes make a quorum of the holder's list; not the library's number, because that is
+   * what is checked.
+   */
   #quorumOf({ client }: Held): number {
     const listed = client.plan.nodes ?? this.#world.plan.nodes;
     return Math.floor(listed.length / 2) + 1;
@@ -340,7 +363,10 @@ export class Checkers {
   }
 }
 
-/** Whether a lock is over and its signal needs no look: only its own process can bring it back, not time. */
+/**
+ * Whether a lock is over and its signal needs no look: only its own process can bring it back, not
+ * time.
+ */
 function isPast({ endedAtMs, signal, released, lateSinceMs }: Held): boolean {
   return endedAtMs !== undefined && (!signal || released || lateSinceMs === Infinity);
 }
@@ -350,7 +376,10 @@ function areShared(one: Lock, other: Lock): boolean {
   return one.mode === "shared" && other.mode === "shared";
 }
 
-/** By how much the signal aborts early: a twentieth of the validity, from 2 to 25 ms, and never more than half of it. */
+/**
+ * By how much the signal aborts early: a twentieth of the validity, from 2 to 25 ms, and never more
+ * than half of it.
+ */
 function abortMarginMs(validityMs: number): number {
   return Math.min(Math.max(validityMs / 20, 2), 25, validityMs / 2);
 }

@@ -16,7 +16,10 @@ export class CooldownChecker {
   /** Locks whose cooldowns have begun. */
   readonly #begun: WeakSet<Held> = new WeakSet();
 
-  /** A lock has ended, `endMs` at the earliest, and no release of it was confirmed. It ends once, however often that is seen. */
+  /**
+   * A lock has ended, `endMs` at the earliest, and no release of it was confirmed. It ends once,
+   * however often that is seen.
+   */
   begin(held: Held, endMs = held.client.process.uptimeMs): void {
     if (this.#begun.has(held)) return;
     this.#begun.add(held);

@@ -1,10 +1,11 @@
 /**
  * The one event loop of a simulation: what happens, in the order of simulated time.
  *
- * Promises are the runtime's own. After an event that may have moved any, the loop waits for one macrotask of the
- * runtime, before which it runs every microtask there is: so the order of things never depends on how many
- * promises lie one behind the other. Macrotasks are planned many at a time, because the runtime looks for sockets and
- * timers once for all of them, and that costs more than most events.
+ * Promises are the runtime's own. After an event that may have moved any, the loop waits for one
+ * macrotask of the runtime, before which it runs every microtask there is: so the order of things
+ * never depends on how many promises lie one behind the other. Macrotasks are planned many at a
+ * time, because the runtime looks for sockets and timers once for all of them, and that costs more
+ * than most events.
  *
  * @module
  */
@@ -31,7 +32,10 @@ export interface Turn {
 
 /** The queue of events, and the true time. */
 export class EventLoop {
-  /** The true time, in milliseconds since the simulation began. No party of the simulation can read it. */
+  /**
+   * The true time, in milliseconds since the simulation began. No party of the simulation can read
+   * it.
+   */
   nowMs = 0;
   /** How many events were done. */
   count = 0;

@@ -186,7 +186,8 @@ function causeOnNode(
     case "node-step":
       if (fault.stepMs > 0) world.assumptions.noteFastNode();
       else node.damaged = true; // readers whose time was over come back
-      node.liveKeys(); // removes the keys that have expired, as a server does by itself: they do not come back
+      // removes the keys that have expired, as a server does by itself: they do not come back
+      node.liveKeys();
       return node.clock.change({ wallStepMs: fault.stepMs }, world.loop.nowMs);
     case "node-rate": {
       const before = world.plan.nodes[fault.node].rate; // not that of a fault that is over by then

@@ -1,5 +1,6 @@
 /**
- * The checkers of what nodes have once faults are mended: all that they should, and nothing that is over.
+ * The checkers of what nodes have once faults are mended: all that they should, and nothing that is
+ * over.
  *
  * @module
  */
@@ -10,11 +11,14 @@ import type { ValueOwner, World } from "./world.ts";
 /** How often the nodes' keys are looked at, in milliseconds. */
 const LOOK_MS = 500;
 /**
- * How long a value may stay whose lock is over, in milliseconds: a release that a node refused is sent again after 1.6 s at
- * the most, in doubled delays, and arrives.
+ * How long a value may stay whose lock is over, in milliseconds: a release that a node refused is
+ * sent again after 1.6 s at the most, in doubled delays, and arrives.
  */
 const RESIDUE_MS = 4_000;
-/** Extensions in a row by which a node has the lock that it had missed: two have gone by when the third is counted. */
+/**
+ * Extensions in a row by which a node has the lock that it had missed: two have gone by when the
+ * third is counted.
+ */
 const EXTENSIONS = 3;
 
 /** What is known of a lock on a node that does not have it. */
@@ -57,8 +61,9 @@ export class HealingChecker {
   /**
    * A lock was extended. Each node that its client can reach has it within two extensions.
    *
-   * Not looked at is a key that has somebody else's value, of a node that has lost some of several keys, and a lock that two
-   * extend at the same time, because its extensions are not one behind the other.
+   * Not looked at is a key that has somebody else's value, of a node that has lost some of several
+   * keys, and a lock that two extend at the same time, because its extensions are not one behind
+   * the other.
    */
   extended(held: Held): void {
     const { loop, plan, assumptions } = this.#world;
@@ -81,7 +86,10 @@ export class HealingChecker {
     }
   }
 
-  /** The nodes that have been asked something by a client since all was mended, over a connection that still stands. */
+  /**
+   * The nodes that have been asked something by a client since all was mended, over a connection
+   * that still stands.
+   */
   #reachable(client: SimClient): SimNode[] {
     const { nodes, plan } = this.#world;
     return nodes.filter((node) =>
@@ -119,7 +127,8 @@ export class HealingChecker {
   #takesBack(owner: ValueOwner, node: SimNode): SimClient | undefined {
     const { ledger, assumptions } = this.#world;
     const { held } = owner;
-    // One that was handed over is its adopter's to take back; until somebody adopts it, its TTL does.
+    // One that was handed over is its adopter's to take back; until somebody adopts it, its TTL
+    // does.
     const last = held?.handedOver ? held.takenBy : held;
     if (held && !(last && isOver(last, last === held))) return undefined;
     const { client } = last ?? owner;
@@ -152,7 +161,10 @@ export function isKept({ client, keptUntilMs }: Held): boolean {
   return client.process.uptimeMs < keptUntilMs;
 }
 
-/** Whether a node has none of a lock's keys, and no other value than the one that it was adopted from. */
+/**
+ * Whether a node has none of a lock's keys, and no other value than the one that it was adopted
+ * from.
+ */
 function lacks(node: SimNode, { lock, givenBy }: Held): boolean {
   return lock.resources.every((key) => {
     const found = node.holderOf(key, lock.value, lock.mode === "shared");

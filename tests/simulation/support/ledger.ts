@@ -1,9 +1,10 @@
 /**
  * What the nodes did and, by it, promised: written by the nodes, read by the checkers.
  *
- * A node that sets a key promises to keep it for the TTL, by a clock that runs within the drift allowance. What a
- * node promised stays in the ledger when the node forgets it (data lost, clock stepped), so that a checker can
- * distinguish a lock client that claims too much from a node that kept too little.
+ * A node that sets a key promises to keep it for the TTL, by a clock that runs within the drift
+ * allowance. What a node promised stays in the ledger when the node forgets it (data lost, clock
+ * stepped), so that a checker can distinguish a lock client that claims too much from a node that
+ * kept too little.
  *
  * @module
  */
@@ -12,7 +13,10 @@
 export interface Promised {
   /** Until when, in true time, the node was to keep the key at least. */
   untilMs: number;
-  /** How many SETs may still run: one for the acquisition, and one for each extension that found the key missing. */
+  /**
+   * How many SETs may still run: one for the acquisition, and one for each extension that found the
+   * key missing.
+   */
   setsLeft: number;
   /** When an extension last found it there. */
   extendedAtMs: number | undefined;
@@ -26,7 +30,10 @@ export interface Deeds {
   readonly releasedOver: Set<number>;
   /** Whether a release was answered with an error, so that the keys are left to their TTL. */
   releaseRefused: boolean;
-  /** Whether a fault has put a SET behind the release: one of a connection that was overtaken, of the disk, of a replay. */
+  /**
+   * Whether a fault has put a SET behind the release: one of a connection that was overtaken, of
+   * the disk, of a replay.
+   */
   reordered: boolean;
 }
 

@@ -1,5 +1,6 @@
 /**
- * Everything of the library that the simulation runs or looks at, in one place: the mutations replace it.
+ * Everything of the library that the simulation runs or looks at, in one place: the mutations
+ * replace it.
  *
  * @module
  */

@@ -59,7 +59,10 @@ const VALUES_OF_GROUPS = new Map(
 const OF_READERS = [ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED]
   .flatMap(({ sha1, source }) => [sha1, source]);
 
-/** What a request is about, where it is about locks: a group of releases, or of extensions, is about each of them. */
+/**
+ * What a request is about, where it is about locks: a group of releases, or of extensions, is about
+ * each of them.
+ */
 export function lockCommands(words: readonly string[]): LockCommand[] {
   const values = VALUES_OF_GROUPS.get(words[1]);
   if (!values) return [lockCommand(words) ?? []].flat();

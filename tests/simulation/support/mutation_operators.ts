@@ -1,13 +1,14 @@
 /**
- * The operators that break a marked point of the library. They work on the syntax tree, so that no rename and no
- * reformatting of the source takes one away.
+ * The operators that break a marked point of the library. They work on the syntax tree, so that no
+ * rename and no reformatting of the source takes one away.
  *
- * A **mark** is a comment on a line of its own, `// mutation: a-failed-attempt-stays`. It marks the statement that
- * begins behind it, or for the largest expression that does. Several marks may be one above the other.
+ * A **mark** is a comment on a line of its own, `// mutation: a-failed-attempt-stays`. It marks the
+ * statement that begins behind it, or for the largest expression that does. Several marks may be
+ * one above the other.
  *
- * What an operator works on is the **value** of that statement: what an `if` tests, what a `return` returns, what a
- * declaration or an assignment assigns. Its **parts** are the operands of an operator, the three parts of a conditional,
- * or the arguments of a call.
+ * What an operator works on is the **value** of that statement: what an `if` tests, what a `return`
+ * returns, what a declaration or an assignment assigns. Its **parts** are the operands of an
+ * operator, the three parts of a conditional, or the arguments of a call.
  *
  * @module
  */
@@ -29,7 +30,10 @@ interface Edit {
 /** A way to break what is marked. */
 export type Operator = (marked: ts.Node, file: ts.SourceFile) => Edit;
 
-/** Where the marks of a source are: the position behind each, by name. A name may be there more than once. */
+/**
+ * Where the marks of a source are: the position behind each, by name. A name may be there more than
+ * once.
+ */
 export function marksIn(source: string): [name: string, end: number][] {
   return [...source.matchAll(MARK)].map((match) => [match[1], match.index + match[0].length]);
 }
@@ -40,7 +44,8 @@ export function marksIn(source: string): [name: string, end: number][] {
  * @param source The text of a module.
  * @param mark The name of the mark.
  * @param operator How to break it.
- * @throws {Error} If there is no such mark, if nothing begins behind it, or if the operator does not fit.
+ * @throws {Error} If there is no such mark, if nothing begins behind it, or if the operator does
+ * not fit.
  */
 export function mutate(source: string, mark: string, operator: Operator): string {
   const file = ts.createSourceFile("marked.ts", source, ts.ScriptTarget.Latest, true);
@@ -91,7 +96,9 @@ export function inPart(index: number, operator: Operator): Operator {
   return (marked, file) => operator(partOf(valueOf(marked), index), file);
 }
 
-/** Puts a reading of the clock at that very moment in place of the value, which is an earlier one. */
+/**
+ * Puts a reading of the clock at that very moment in place of the value, which is an earlier one.
+ */
 export const now: Operator = (marked, file) => replace(valueOf(marked), `${MUTANT}.now()`, file);
 
 /** Evaluates the value only once in each process, and keeps it. */

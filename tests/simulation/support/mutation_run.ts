@@ -16,7 +16,9 @@ const SUPPORT = dirname(fileURLToPath(import.meta.url));
 const ROOT = join(SUPPORT, "..", "..", "..");
 /** Where the Lua scripts are, under `src`. */
 export const SCRIPTS = join("redis_node", "scripts");
-/** How much longer than asked for a worker may take before it counts as hanging, in milliseconds. */
+/**
+ * How much longer than asked for a worker may take before it counts as hanging, in milliseconds.
+ */
 const HANG_MS = 60_000;
 
 /** Which seeds, and when it is enough. */
@@ -82,8 +84,8 @@ async function digestOf(source: string): Promise<string> {
  *
  * @param mutation How to break it; left out, the copy is as good as the original.
  * @returns What came of it; a copy that hangs counts as caught.
- * @throws {Error} If the mark of the mutation is missing in the sources, its operator does not fit, or the worker fails to
- * start.
+ * @throws {Error} If the mark of the mutation is missing in the sources, its operator does not fit,
+ * or the worker fails to start.
  */
 export async function runMutation(
   mutation: Mutation | undefined,

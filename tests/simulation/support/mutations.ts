@@ -1,9 +1,9 @@
 /**
  * Ways to break the library on purpose: a checker that does not notice is blind.
  *
- * Each names a mark in the sources and the operator that breaks what is marked. Each mark has one mutation. See
- * `mutation_operators.ts` for both. Lua scripts have no marks, because servers would get them too: there the text is
- * named that is replaced.
+ * Each names a mark in the sources and the operator that breaks what is marked. Each mark has one
+ * mutation. See `mutation_operators.ts` for both. Lua scripts have no marks, because servers would
+ * get them too: there the text is named that is replaced.
  *
  * @module
  */
@@ -200,7 +200,9 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "old-counters-believed": [always, "counters that were rolled back are believed"],
 };
 
-/** Texts of the Lua scripts, and what replaces them: each is found once in `src/redis_node/scripts`. */
+/**
+ * Texts of the Lua scripts, and what replaces them: each is found once in `src/redis_node/scripts`.
+ */
 const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[]]>> = {
   "release-does-not-compare": [
     "a release does not compare",

@@ -1,6 +1,7 @@
 /**
- * The simulated network: connections that deliver in order or not at all, as TCP does, between clients and nodes
- * whose ways to each other can be slow, stalled or gone, each direction by itself.
+ * The simulated network: connections that deliver in order or not at all, as TCP does, between
+ * clients and nodes whose ways to each other can be slow, stalled or gone, each direction by
+ * itself.
  *
  * @module
  */
@@ -39,7 +40,10 @@ export type ConnectMood = "accepted" | "refused" | "blackholed";
 class Link {
   /** What is added to every delay, in milliseconds. */
   extraMs = 0;
-  /** Takes the replies of some requests, and of all that come after them; the client notices if the connection is reset. */
+  /**
+   * Takes the replies of some requests, and of all that come after them; the client notices if the
+   * connection is reset.
+   */
   trap: { takes(bytes: string): boolean; reset: boolean } | undefined = undefined;
   /** How many partitions are in the way. */
   #blocks = 0;
@@ -65,7 +69,10 @@ class Link {
   }
 }
 
-/** One direction of one connection: what goes in comes out in order, or not at all. Bytes are byte strings. */
+/**
+ * One direction of one connection: what goes in comes out in order, or not at all. Bytes are byte
+ * strings.
+ */
 class Pipe {
   /** Nothing comes through any more, and neither end notices. */
   dead = false;

@@ -32,7 +32,10 @@ export interface Op {
   readonly abortAfterMs?: number;
   /** What it does in the end; `twice` releases concurrently, `abandon` lets the lock run out. */
   readonly end: "release" | "twice" | "abandon";
-  /** Hands the lock over in place of that: these clients adopt it so long after; nobody if the token is lost. */
+  /**
+   * Hands the lock over in place of that: these clients adopt it so long after; nobody if the token
+   * is lost.
+   */
   readonly handsTo?: readonly { readonly client: number; readonly afterMs: number }[];
   /** Whether it begins an extension just before. */
   readonly extendsMeanwhile?: boolean;
@@ -41,7 +44,10 @@ export interface Op {
     readonly on: "abort" | "attempt" | "acquired" | "extended" | "extend-failed" | "lost";
     readonly does: "close" | "release";
   };
-  /** For how long it computes without a break each time before it looks at the lock: its event loop is blocked. */
+  /**
+   * For how long it computes without a break each time before it looks at the lock: its event loop
+   * is blocked.
+   */
   readonly blockMs?: number;
   /** Whether it asks the signal each time whether it has aborted; else it only listens. */
   readonly asksSignal?: boolean;
@@ -58,7 +64,9 @@ export interface ClientPlan {
   /** How far its wall clock is off. */
   readonly wallOffsetMs: number;
   readonly nodeTimeoutMs?: number;
-  /** How much longer than others' its way to each node is, and back, in milliseconds; left out: 0. */
+  /**
+   * How much longer than others' its way to each node is, and back, in milliseconds; left out: 0.
+   */
   readonly distanceMs?: number;
   readonly connectTimeoutMs: number;
   readonly retryDelayMs: number;
@@ -67,9 +75,15 @@ export interface ClientPlan {
   readonly notify?: boolean;
   /** Whether its locks have fencing tokens; left out: they don't. */
   readonly fencing?: boolean;
-  /** For how long a node that may have forgotten does not count, in milliseconds; left out: it always does. */
+  /**
+   * For how long a node that may have forgotten does not count, in milliseconds; left out: it
+   * always does.
+   */
   readonly restartGuardMs?: number;
-  /** For how long it does not take a resource again after a lock on it ended without a release; left out: 0. */
+  /**
+   * For how long it does not take a resource again after a lock on it ended without a release; left
+   * out: 0.
+   */
   readonly cooldownMs?: number;
   readonly ops: readonly Op[];
 }
@@ -146,17 +160,20 @@ export interface Plan {
   /** The clients' option. Half of it is by how much an honest clock may be fast or slow. */
   readonly driftFactor: number;
   /**
-   * How clients log in; left out: not at all. With `password` nodes ask for one, with `database` locks are in another
-   * database than the first, too, and with `open` the clients' user needs no password, so a login that is refused keeps
-   * nobody out.
+   * How clients log in; left out: not at all. With `password` nodes ask for one, with `database`
+   * locks are in another database than the first, too, and with `open` the clients' user needs no
+   * password, so a login that is refused keeps nobody out.
    */
   readonly login?: "password" | "database" | "open";
   /**
-   * For how long a client puts off a release and an extension, in milliseconds, so that it sends those of several locks in
-   * one tick; left out: it does not.
+   * For how long a client puts off a release and an extension, in milliseconds, so that it sends
+   * those of several locks in one tick; left out: it does not.
    */
   readonly gatherMs?: number;
-  /** How many rounds of one kind a client has under way at a time; left out: as many as the library lets it. */
+  /**
+   * How many rounds of one kind a client has under way at a time; left out: as many as the library
+   * lets it.
+   */
   readonly roundsMax?: number;
   readonly network: NetworkManners;
   readonly process: ProcessManners;

@@ -38,7 +38,8 @@ export function heldBy(keys: Keyspace, key: string, value: string, shared: boole
 }
 
 /**
- * While the deadline of a reader lies ahead, the key is there, says that readers hold it, and expires no earlier.
+ * While the deadline of a reader lies ahead, the key is there, says that readers hold it, and
+ * expires no earlier.
  *
  * @returns What is wrong, if anything is.
  */

@@ -1,6 +1,6 @@
 /**
- * Plans in which a node is replaced while clients lock: processes with one list end, and processes with the next
- * begin, one after the other, as in a deployment.
+ * Plans in which a node is replaced while clients lock: processes with one list end, and processes
+ * with the next begin, one after the other, as in a deployment.
  *
  * @module
  */
@@ -23,18 +23,27 @@ export type Way = typeof SAFE_WAYS[number] | typeof UNSAFE_WAYS[number];
 /** The longest TTL of all clients, and the pause that the manual asks for, in milliseconds. */
 const TTL_MS = 2_000;
 const WAIT_MS = 1.1 * TTL_MS;
-/** How long everything runs with the old list, how long a deployment takes, and how long the new list runs after it. */
+/**
+ * How long everything runs with the old list, how long a deployment takes, and how long the new
+ * list runs after it.
+ */
 const BEFORE_MS = 3_000;
 const DEPLOYMENT_MS = 4_000;
 const AFTER_MS = 2_000;
-/** How far clocks are apart: less than the pause without the second by which clients propose counters ahead. */
+/**
+ * How far clocks are apart: less than the pause without the second by which clients propose
+ * counters ahead.
+ */
 const CLOCKS_APART_MS = 1_000;
 /** How many processes run at a time. */
 const PROCESSES = 3;
 /** How likely a process cannot reach some minority of its nodes for all its life. */
 const CUT_OFF_CHANCE = 0.5;
 
-/** What goes wrong besides: all that the assumptions allow; tokens rise only as long as clocks are not wrong. */
+/**
+ * What goes wrong besides: all that the assumptions allow; tokens rise only as long as clocks are
+ * not wrong.
+ */
 const KINDS = FAULT_KINDS.filter((kind) => !OUTSIDE_KINDS.includes(kind) && kind !== "foreign");
 const CLOCK_KINDS: readonly FaultKind[] = ["suspend", "wall-step-ahead", "wall-step-back"];
 

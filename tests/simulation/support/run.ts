@@ -1,5 +1,6 @@
 /**
- * One run of one plan: safety under the plan's faults, then progress once they are mended, then quiet.
+ * One run of one plan: safety under the plan's faults, then progress once they are mended, then
+ * quiet.
  *
  * @module
  */
@@ -11,28 +12,44 @@ import type { SimClient } from "./sim_client.ts";
 import { runOp } from "./workload.ts";
 import { type Violation, World } from "./world.ts";
 
-/** By when every op must be over after the faults, beyond what its own times add up to, in milliseconds. */
+/**
+ * By when every op must be over after the faults, beyond what its own times add up to, in
+ * milliseconds.
+ */
 const OPS_MS = 120_000;
-/** By when everybody must have had a turn once a quorum is well and old keys are gone, in milliseconds, for each lock. */
+/**
+ * By when everybody must have had a turn once a quorum is well and old keys are gone, in
+ * milliseconds, for each lock.
+ */
 const PROGRESS_MS = 120_000;
 /** The TTL of the locks that are to show progress. */
 const PROGRESS_TTL_MS = 5_000;
 const PROGRESS_HOLD_MS = 20;
 /** How many turns others may have while one waits, beyond two of each of them. */
 const FAIR_TURNS = 5;
-/** For how many round trips others may go on while a far client has no place in the queue, or has not used its turn. */
+/**
+ * For how many round trips others may go on while a far client has no place in the queue, or has
+ * not used its turn.
+ */
 const FAR_ROUND_TRIPS = 4;
 /** How often everybody wants everything when it is looked at whether all get their turns. */
 const PROGRESS_TURNS = 4;
 /** How long all may take to notice what is dead and connect again, in milliseconds, before that. */
 const RECOVERY_MS = 15_000;
-/** By how much longer a node that was restarted is kept out than the guard says, in milliseconds. */
+/**
+ * By how much longer a node that was restarted is kept out than the guard says, in milliseconds.
+ */
 const UPTIME_ERROR_MS = 2_000;
-/** How long it takes at the most until everything that can be taken back has been, in milliseconds. */
+/**
+ * How long it takes at the most until everything that can be taken back has been, in milliseconds.
+ */
 const QUIET_MS = 12_000;
 /** How often the nodes' keys are looked at for the picture, in milliseconds. */
 const LOOK_MS = 5;
-/** How long a client may go by what refused its last connection, and when a call that failed so is repeated, in milliseconds. */
+/**
+ * How long a client may go by what refused its last connection, and when a call that failed so is
+ * repeated, in milliseconds.
+ */
 const REFUSED_MS = 5_000;
 const RETRY_MS = 100;
 /** By when everybody must have closed, however often their processes stall, in milliseconds. */
@@ -66,7 +83,8 @@ export async function run(plan: Plan, traced = false): Promise<Outcome> {
   if (traced) watchKeys(world);
   const rejections = watchRejections(world);
   const { stackTraceLimit } = Error;
-  if (!traced) Error.stackTraceLimit = 0; // nobody reads the stacks of errors that are meant to happen
+  // nobody reads the stacks of errors that are meant to happen
+  if (!traced) Error.stackTraceLimit = 0;
   try {
     planFaults(world);
     const ops = new Ops(world);
@@ -220,8 +238,9 @@ function clientsOf(world: World): SimClient[] {
 }
 
 /**
- * How many turns others may have while a client waits, if all wait to be notified. One that has not asked for a while knows
- * the nodes' clocks as well as the rates of all clocks agree: for so long it may let others pass.
+ * How many turns others may have while a client waits, if all wait to be notified. One that has not
+ * asked for a while knows the nodes' clocks as well as the rates of all clocks agree: for so long
+ * it may let others pass.
  */
 function fairTurnsMax(world: World): (client: string) => number {
   if (!world.assumptions.waitersAreNotified) return () => Infinity;
@@ -230,7 +249,8 @@ function fairTurnsMax(world: World): (client: string) => number {
   const apartMs = (Math.max(...rates) - Math.min(...rates)) * RECOVERY_MS;
   const lateMs = Math.min(apartMs, QUEUE_LEAD_MS);
   const pooled = world.plan.clients.some(({ ops }) => ops.some(({ any }) => any));
-  const callers = clientsOf(world).length * (pooled ? 2 : 1); // one for a key, and one for a pool with it
+  // one for a key, and one for a pool with it
+  const callers = clientsOf(world).length * (pooled ? 2 : 1);
   return (name) => {
     const { distanceMs = 0 } = world.clients.find((client) => client.name === name)!.plan;
     const farMs = FAR_ROUND_TRIPS * 2 * distanceMs;

@@ -46,10 +46,15 @@ export interface ScenarioDetails {
   readonly network?: Partial<Plan["network"]>;
   readonly messages?: Plan["messages"];
   readonly healAtMs?: number;
-  /** How far the clients' wall clocks are ahead, one by one, and those of the nodes, in milliseconds. */
+  /**
+   * How far the clients' wall clocks are ahead, one by one, and those of the nodes, in
+   * milliseconds.
+   */
   readonly clientsAheadMs?: readonly number[];
   readonly nodesAheadMs?: readonly number[];
-  /** How much longer the clients' ways to the nodes are, one by one, in milliseconds; left out: 0. */
+  /**
+   * How much longer the clients' ways to the nodes are, one by one, in milliseconds; left out: 0.
+   */
   readonly distancesMs?: readonly number[];
   /** The nodes of each client's list; left out: all. */
   readonly lists?: readonly (readonly number[])[];

@@ -1,8 +1,8 @@
 /**
- * The named scenarios: faults that analyses of Redlock and users of other lock clients speak of, each with what must
- * come of it. `P` is about processes, `N` about nodes, `W` about the wire, `G` about the algorithm, `E` about
- * extending, `H` about handing over, `Q` about waiting, `A` about any one of several,
- * `S` about shared mode.
+ * The named scenarios: faults that analyses of Redlock and users of other lock clients speak of,
+ * each with what must come of it. `P` is about processes, `N` about nodes, `W` about the wire, `G`
+ * about the algorithm, `E` about extending, `H` about handing over, `Q` about waiting, `A` about
+ * any one of several, `S` about shared mode.
  *
  * @module
  */

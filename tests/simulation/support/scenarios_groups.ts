@@ -1,5 +1,6 @@
 /**
- * Scenarios about many locks of one client that are extended and released in one tick, so that nodes get one script for all.
+ * Scenarios about many locks of one client that are extended and released in one tick, so that
+ * nodes get one script for all.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * Scenarios about what nodes have once they are well again, and about nodes that refuse for a while.
+ * Scenarios about what nodes have once they are well again, and about nodes that refuse for a
+ * while.
  *
  * @module
  */

@@ -10,7 +10,10 @@ import type { Scenario } from "./scenario.ts";
 
 const PAIR = ["a", "b"];
 const EIGHT = ["a", "b", "c", "d", "e", "f", "g", "h"];
-/** How long a hand-off may take: four round trips of a millisecond, and what a holder's last write takes it. */
+/**
+ * How long a hand-off may take: four round trips of a millisecond, and what a holder's last write
+ * takes it.
+ */
 const HAND_OFF_MS = 12;
 /** After how long a first that does not use its turn is overtaken. */
 const PATIENCE_MS = 50;

@@ -8,7 +8,10 @@ import type { Fault } from "./plan.ts";
 import type { Scenario } from "./scenario.ts";
 
 const SECOND = { ttlMs: 1_000, holdMs: 3_000 };
-/** A moment between a holder's look at the lock and its write: it looks every 50 ms, and writes a turn later. */
+/**
+ * A moment between a holder's look at the lock and its write: it looks every 50 ms, and writes a
+ * turn later.
+ */
 export const BEFORE_A_WRITE_MS = 402.075;
 
 /** See the module. */
@@ -19,7 +22,8 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
     {
       clients: [[SECOND], [{ atMs: 100, ttlMs: 5_000, holdMs: 4_000 }]],
       faults: [{ kind: "pause", client: 0, atMs: BEFORE_A_WRITE_MS, forMs: 2_600 }],
-      // No lock can prevent it: the two are never `held` at one instant, and yet there are two writers.
+      // No lock can prevent it: the two are never `held` at one instant, and yet there are two
+      // writers.
       missing: ({ world }) => world.store.late.length > 0 ? undefined : "nobody wrote too late",
     },
   ),

@@ -1,5 +1,6 @@
 /**
- * Scenarios in which fencing tokens or the restart guard are on, each beside one without that goes wrong.
+ * Scenarios in which fencing tokens or the restart guard are on, each beside one without that goes
+ * wrong.
  *
  * @module
  */
@@ -15,12 +16,17 @@ const FENCED = { fencing: true };
 /** As long as the longest lock. */
 const GUARDED = { restartGuardMs: 6_000 };
 
-/** Node 2 goes down for a moment, and comes back with nothing, or without its last so many milliseconds. */
+/**
+ * Node 2 goes down for a moment, and comes back with nothing, or without its last so many
+ * milliseconds.
+ */
 function crash(atMs: number, data: "none" | number): Fault {
   return { kind: "crash", node: 1, data, silent: false, atMs, forMs: 200 };
 }
 
-/** One locks on all nodes, another on two of them, of which one is gone when the first comes back. */
+/**
+ * One locks on all nodes, another on two of them, of which one is gone when the first comes back.
+ */
 const COUNTERS_APART: readonly (readonly Partial<Op>[])[] = [
   [{ atMs: 500, ttlMs: 400, holdMs: 100 }],
   [{ atMs: 0, ttlMs: 400, holdMs: 100 }, { atMs: 12_000, ttlMs: 400, holdMs: 100 }],
@@ -80,7 +86,10 @@ function expectTokensInTime(outcome: Outcome): string | undefined {
   return undefined;
 }
 
-/** A rival whose guard is shorter than the holder's lock, which no client can see from its own options. */
+/**
+ * A rival whose guard is shorter than the holder's lock, which no client can see from its own
+ * options.
+ */
 function withShortGuard(guarded: Scenario): Scenario {
   const clients = guarded.plan.clients.map((client, index) =>
     index === 1 ? { ...client, restartGuardMs: 500 } : client
@@ -183,7 +192,8 @@ export const PROTECTION_SCENARIOS: readonly Scenario[] = [
     options: { cooldownMs: 1_000 },
     clients: [[
       { ttlMs: 5_000, holdMs: 3_000, extendEveryMs: 1_000, waitMs: 0 },
-      { atMs: 1_002.4, kind: "tryAcquire" }, // while the extension is on its way that finds the keys gone,
+      // while the extension is on its way that finds the keys gone,
+      { atMs: 1_002.4, kind: "tryAcquire" },
       { atMs: 1_500, kind: "tryAcquire" },
       { atMs: 2_500, kind: "tryAcquire", holdMs: 100 },
     ]],

@@ -8,7 +8,10 @@ import type { Outcome } from "./run.ts";
 import { all, expectLocks, expectOrder, expectSoon, scenario } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";
 
-/** How long a hand-off may take: four round trips of a millisecond, and what a holder's last write takes it. */
+/**
+ * How long a hand-off may take: four round trips of a millisecond, and what a holder's last write
+ * takes it.
+ */
 const HAND_OFF_MS = 12;
 /** How long each reader may take after the one before it, of those that enter one after another. */
 const HOP_MS = 6;

@@ -1,6 +1,7 @@
 /**
- * What the library once did wrong, found by a seed: the plan of the seed, shrunk to what it takes and written by hand
- * where randomness was left in it. Each names the mutation that brings the fault back, and fails with it.
+ * What the library once did wrong, found by a seed: the plan of the seed, shrunk to what it takes
+ * and written by hand where randomness was left in it. Each names the mutation that brings the
+ * fault back, and fails with it.
  *
  * @module
  */

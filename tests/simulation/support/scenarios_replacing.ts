@@ -1,6 +1,6 @@
 /**
- * Scenarios about lists of nodes that change while locks are held: a node is replaced for good, as the manual says and
- * otherwise. `replacement.ts` draws many more.
+ * Scenarios about lists of nodes that change while locks are held: a node is replaced for good, as
+ * the manual says and otherwise. `replacement.ts` draws many more.
  *
  * @module
  */
@@ -12,7 +12,9 @@ import type { Scenario } from "./scenario.ts";
 export const FOR_GOOD_MS = 1_000_000_000;
 
 const TTL_MS = 6_000;
-/** When node C is stopped, and when its successor counts if a TTL is waited for, in milliseconds. */
+/**
+ * When node C is stopped, and when its successor counts if a TTL is waited for, in milliseconds.
+ */
 const STOPPED_MS = 1_000;
 const WAITED_MS = 7_100;
 
@@ -72,7 +74,8 @@ export const REPLACING_SCENARIOS: readonly Scenario[] = [
     nodes: 4,
     lists: [OLD, NEW],
     clients: [
-      [{ ttlMs: TTL_MS, holdMs: 9_000, autoExtend: true }], // on A and C alone: it cannot be extended
+      // on A and C alone: it cannot be extended
+      [{ ttlMs: TTL_MS, holdMs: 9_000, autoExtend: true }],
       rival(WAITED_MS),
     ],
     faults: [cutOff(0, [1]), STOPPED],

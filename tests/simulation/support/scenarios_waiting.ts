@@ -70,7 +70,8 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     nodes: 5,
     clients: [[HOLDER], ...Array.from({ length: 9 }, (_, index) => [waits(50 + 20 * index)])],
     healAtMs: 4_000,
-    // Each asks when it comes, again to join the queue, and when it is notified; and makes a value for its ticket.
+    // Each asks when it comes, again to join the queue, and when it is notified; and makes a value
+    // for its ticket.
     missing: ({ world, plan }) => {
       const attempts = plan.clients.length * 4 - 3;
       const made = [...world.values.values()].filter(({ atMs }) => atMs < plan.healAtMs).length;

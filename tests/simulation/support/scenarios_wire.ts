@@ -1,5 +1,6 @@
 /**
- * Scenarios about the network and about the algorithm: what is lost, late, doubled or cut, and what is made of it.
+ * Scenarios about the network and about the algorithm: what is lost, late, doubled or cut, and what
+ * is made of it.
  *
  * @module
  */
@@ -101,7 +102,8 @@ export const WIRE_SCENARIOS: readonly Scenario[] = [
       { resources: ["a", "b"], holdMs: 100 },
       { resources: ["a", "b"], holdMs: 10, atMs: 1_000, ttlMs: 60_000 },
     ], [
-      { resources: ["c", "d"], holdMs: 150, atMs: 800 }, // its release has the node know that script again
+      // its release has the node know that script again
+      { resources: ["c", "d"], holdMs: 150, atMs: 800 },
     ]],
     faults: [
       { kind: "flush-scripts", node: 2, atMs: 900 },

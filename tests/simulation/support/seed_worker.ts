@@ -1,9 +1,9 @@
 /**
- * Runs seeds and prints what came of them as one line of JSON. It stands alone, so that it can run in a scratch copy
- * of the sources, and needs no permission.
+ * Runs seeds and prints what came of them as one line of JSON. It stands alone, so that it can run
+ * in a scratch copy of the sources, and needs no permission.
  *
- * Arguments: first seed, end of the seeds, how many seeds with violations are enough, milliseconds at the most, the
- * mark of the mutation.
+ * Arguments: first seed, end of the seeds, how many seeds with violations are enough, milliseconds
+ * at the most, the mark of the mutation.
  *
  * @module
  */
@@ -19,7 +19,10 @@ export interface SeedsOutcome {
   readonly seeds: number;
   /** Those with violations. */
   readonly caught: readonly (string | number)[];
-  /** The named scenarios that went wrong: those that are there for the mutation, or all if nothing else showed anything. */
+  /**
+   * The named scenarios that went wrong: those that are there for the mutation, or all if nothing
+   * else showed anything.
+   */
   readonly scenarios: readonly string[];
   /** How often each checker spoke. */
   readonly checkers: Readonly<Record<string, number>>;
@@ -56,7 +59,10 @@ async function violationsOf(seed: number): Promise<readonly { checker: string; w
   }
 }
 
-/** The named scenarios that do not go as they should: what takes two rare things at once is one of them. */
+/**
+ * The named scenarios that do not go as they should: what takes two rare things at once is one of
+ * them.
+ */
 async function wrongScenarios(scenarios: readonly Scenario[]): Promise<string[]> {
   const wrong: string[] = [];
   for (const scenario of scenarios) {

@@ -4,7 +4,10 @@
  * @module
  */
 
-/** Added to the state for each number: 2^32 divided by the golden ratio, so that the states spread evenly. */
+/**
+ * Added to the state for each number: 2^32 divided by the golden ratio, so that the states spread
+ * evenly.
+ */
 const STEP = 0x9e3779b9;
 const TWO_TO_32 = 2 ** 32;
 

@@ -28,11 +28,13 @@ export interface Shrunk {
 type Fails = (plan: Plan) => Promise<boolean>;
 
 /**
- * Leaves out whatever is not needed for the failure, greedily: faults and ops, halves first, then one by one; clients
- * that do nothing; and then whatever is unusual about the machines, the network and the ops.
+ * Leaves out whatever is not needed for the failure, greedily: faults and ops, halves first, then
+ * one by one; clients that do nothing; and then whatever is unusual about the machines, the network
+ * and the ops.
  *
  * @param plan A plan whose run fails.
- * @returns The smallest plan found, and its run with a trace; `undefined` where the plan does not fail.
+ * @returns The smallest plan found, and its run with a trace; `undefined` where the plan does not
+ * fail.
  */
 export async function shrink(plan: Plan): Promise<Shrunk | undefined> {
   const checker = (await run(plan)).violations[0]?.checker;

@@ -1,5 +1,6 @@
 /**
- * A client of the simulation: the library as it is, on a simulated process and network, and what its callers see.
+ * A client of the simulation: the library as it is, on a simulated process and network, and what
+ * its callers see.
  *
  * @module
  */
@@ -37,7 +38,10 @@ export interface Held {
   readonly client: SimClient;
   readonly lock: Lock;
   readonly signal: AbortSignal | undefined;
-  /** Whether the signal has called its listeners. Looking at the signal itself would have it look at the clock. */
+  /**
+   * Whether the signal has called its listeners. Looking at the signal itself would have it look at
+   * the clock.
+   */
   aborted: boolean;
   /** When the caller got it. */
   readonly sinceMs: number;
@@ -60,7 +64,10 @@ export interface Held {
   endedAtMs: number | undefined;
   /** The process's {@linkcode SimProcess.changes} when it was last looked at. */
   lookedAt: number;
-  /** From when on its signal should have been aborted, in the process's own time; Infinity once it has been. */
+  /**
+   * From when on its signal should have been aborted, in the process's own time; Infinity once it
+   * has been.
+   */
   lateSinceMs: number | undefined;
   /** Whether its caller extends it beside its own timer. */
   readonly extendsTwice: boolean;
@@ -144,7 +151,8 @@ export class SimClient {
       const server = redisServer(parseAddress(address), connection, wheel);
       return new RedisNode(server, onNodeEvent);
     });
-    // A listener reads the clocks, and each reading may stall the process: it is there whether or not it writes.
+    // A listener reads the clocks, and each reading may stall the process: it is there whether or
+    // not it writes.
     const onEvent = (event: RedlockEvent) => this.onEvent(event);
     this.redlock = redlockOn(wheel, nodes, { ...options, ...guard, onEvent });
     const { roundsMax } = plan;
@@ -201,7 +209,10 @@ export class SimClient {
     return held;
   }
 
-  /** Waits for a call of the library, which has to settle within `boundMs` of this process's own time. */
+  /**
+   * Waits for a call of the library, which has to settle within `boundMs` of this process's own
+   * time.
+   */
   async call<T>(what: string, boundMs: number, promise: Promise<T>): Promise<T> {
     const call = { what, client: this, sinceAwakeMs: this.process.awakeMs, boundMs };
     this.#world.calls.add(call);

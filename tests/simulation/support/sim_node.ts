@@ -1,6 +1,6 @@
 /**
- * A simulated node: the commands of the server in memory, on a machine that can crash, hang, forget and misread
- * the time.
+ * A simulated node: the commands of the server in memory, on a machine that can crash, hang, forget
+ * and misread the time.
  *
  * @module
  */
@@ -102,7 +102,8 @@ export class SimNode {
   /**
    * @param index Its place among the nodes.
    * @param surroundings What it runs in.
-   * @param options The password it asks for, the database locks belong in, and how fast its clock may honestly run.
+   * @param options The password it asks for, the database locks belong in, and how fast its clock
+   * may honestly run.
    */
   constructor(
     index: number,
@@ -146,7 +147,10 @@ export class SimNode {
     return [...this.#sessions].filter(({ client }) => alive.has(client)).length;
   }
 
-  /** Whether a client has asked it something since then, over a connection for commands that is still open. */
+  /**
+   * Whether a client has asked it something since then, over a connection for commands that is
+   * still open.
+   */
   hears(client: string, sinceMs: number): boolean {
     return [...this.#sessions].some((session) =>
       session.client === client && session.heardAtMs > sinceMs && !session.state.subscriptions?.size
@@ -203,7 +207,10 @@ export class SimNode {
     else this.#decode(session, bytes);
   }
 
-  /** Ends a connection; whatever came over it and still waits is done all the same, as a kernel would have it. */
+  /**
+   * Ends a connection; whatever came over it and still waits is done all the same, as a kernel
+   * would have it.
+   */
   drop(session: NodeSession): void {
     this.#sessions.delete(session);
     this.#state.channels?.leave(session.state);
@@ -236,7 +243,8 @@ export class SimNode {
   /**
    * Starts again.
    *
-   * @param data What it still has: everything, nothing, or all but the last so many milliseconds before its crash.
+   * @param data What it still has: everything, nothing, or all but the last so many milliseconds
+   * before its crash.
    */
   restart(data: "all" | "none" | number, crashedAtMs: number): void {
     this.up = true;
@@ -258,8 +266,8 @@ export class SimNode {
   }
 
   /**
-   * It becomes a replica: connections lead to the new primary only when its name does, and those that stand never. What it
-   * had its successor has.
+   * It becomes a replica: connections lead to the new primary only when its name does, and those
+   * that stand never. What it had its successor has.
    */
   demote(): void {
     this.#demoted++;
@@ -289,7 +297,10 @@ export class SimNode {
     this.#state.scripts.clear();
   }
 
-  /** Puts a key there, if there is none, as another program would: one that locks the same resource, or has a set there. */
+  /**
+   * Puts a key there, if there is none, as another program would: one that locks the same resource,
+   * or has a set there.
+   */
   plant(key: string, value: string | undefined, ttlMs: number): void {
     if (!this.up || this.#keyspace.has(key)) return;
     const untilMs = this.#keyspace.nowMs() + BigInt(ttlMs);
@@ -303,7 +314,10 @@ export class SimNode {
     return this.#keyspace.sortedSet(queueOf(key))?.range(0, -1) ?? [];
   }
 
-  /** Sends clients that are subscribed what somebody else might: garbage, and notifications of tickets old and new. */
+  /**
+   * Sends clients that are subscribed what somebody else might: garbage, and notifications of
+   * tickets old and new.
+   */
   forge(): void {
     const { channels } = this.#state;
     for (const session of this.up && !this.hung ? this.#sessions : []) {
@@ -321,7 +335,10 @@ export class SimNode {
     }
   }
 
-  /** Which readers there are now, of which keys, and for how long by the node's clock, in milliseconds. */
+  /**
+   * Which readers there are now, of which keys, and for how long by the node's clock, in
+   * milliseconds.
+   */
   liveReaders(): { key: string; value: string; remainingMs: number }[] {
     return this.liveKeys().filter(({ value }) => value === SHARED)
       .flatMap(({ key }) => readersOf(this.#keyspace, key).map((reader) => ({ key, ...reader })));
@@ -338,7 +355,10 @@ export class SimNode {
     return live;
   }
 
-  /** What is repeated may begin or end in the middle of a command; it ends the connection, as with any server. */
+  /**
+   * What is repeated may begin or end in the middle of a command; it ends the connection, as with
+   * any server.
+   */
   #decode(session: NodeSession, bytes: string): void {
     try {
       session.reader.push(bytes);
@@ -399,7 +419,8 @@ export class SimNode {
       if (operation === "release" && FINAL.test(reply.slice(1))) {
         this.#ledger.of(value, this.index).releaseRefused = true;
       }
-      const standing = operation === "acquire" ? replaces : value; // a request that is repeated holds nothing
+      // a request that is repeated holds nothing
+      const standing = operation === "acquire" ? replaces : value;
       const holds = standing !== undefined && before.every((was) => was.value === standing);
       if (reply.startsWith("-OOM") && holds) {
         this.#ledger.refused(`${this.name}, which is full, did not ${operation} ${keys.join("+")}`);

@@ -9,7 +9,10 @@ import type { ClockChange, MachineClock } from "./machine_clock.ts";
 import { enterProcess } from "./mutant.ts";
 import type { SeededRandom } from "./seeded_random.ts";
 
-/** How long a turn of a process's event loop takes at the least, in milliseconds: no timer fires in its own. */
+/**
+ * How long a turn of a process's event loop takes at the least, in milliseconds: no timer fires in
+ * its own.
+ */
 const TURN_MS = 0.01;
 
 /** How unsteady a process is. */
@@ -18,13 +21,19 @@ export interface ProcessManners {
   readonly timerLateMs: number;
   /** How early they fire at the most: some runtimes round down. */
   readonly timerEarlyMs: number;
-  /** How likely it stops between two statements when it looks at a clock (garbage collection, scheduling). */
+  /**
+   * How likely it stops between two statements when it looks at a clock (garbage collection,
+   * scheduling).
+   */
   readonly stallChance: number;
   /** For how long at the most, in milliseconds. */
   readonly stallMaxMs: number;
   /** Whether timers go before what came from the network after it was stopped. */
   readonly timersFirst: boolean;
-  /** Whether its client leaves idle connections alone, and asks none by `PING` whether it is alive, as in a worker. */
+  /**
+   * Whether its client leaves idle connections alone, and asks none by `PING` whether it is alive,
+   * as in a worker.
+   */
   readonly asksNone?: boolean;
 }
 
@@ -54,14 +63,19 @@ export class SimProcess implements Clock, Turn {
   readonly #timers = new Set<ProcessTimer>();
   #stops = 0;
   #backlog: Waiting[] = [];
-  /** How far this turn has got beyond the loop's time, and until when the process is busy with it. */
+  /**
+   * How far this turn has got beyond the loop's time, and until when the process is busy with it.
+   */
   #lagMs = 0;
   #running = false;
   #busyUntilMs = 0;
   #stoppedAtMs = 0;
   #stoppedMs = 0;
   #suspended = false;
-  /** Whether it slept, and whether its wall clock was set back, since code looked at its clocks last. */
+  /**
+   * Whether it slept, and whether its wall clock was set back, since code looked at its clocks
+   * last.
+   */
   #sleptUnseen = false;
   #setBackUnseen = false;
   /** Whether both were so once: then neither clock showed the sleep. */
@@ -86,7 +100,10 @@ export class SimProcess implements Clock, Turn {
     return !this.#manners.asksNone;
   }
 
-  /** The true time at which the code that runs now runs: a turn that was held up is ahead of the loop. */
+  /**
+   * The true time at which the code that runs now runs: a turn that was held up is ahead of the
+   * loop.
+   */
   get trueMs(): number {
     return this.#loop.nowMs + (this.#running ? this.#lagMs : 0);
   }
@@ -103,8 +120,8 @@ export class SimProcess implements Clock, Turn {
   }
 
   /**
-   * Until when, in true time, it is busy with a turn that was held up. What it read from its clocks in that turn was
-   * read ahead of the loop, so its clocks may not be touched before.
+   * Until when, in true time, it is busy with a turn that was held up. What it read from its clocks
+   * in that turn was read ahead of the loop, so its clocks may not be touched before.
    */
   get busyUntilMs(): number {
     return this.#busyUntilMs;
@@ -125,7 +142,9 @@ export class SimProcess implements Clock, Turn {
     return this.#clock.monotonicAt(this.trueMs);
   }
 
-  /** The code that runs now computes for so long, in milliseconds of true time, before it goes on. */
+  /**
+   * The code that runs now computes for so long, in milliseconds of true time, before it goes on.
+   */
   block(forMs: number): void {
     if (this.#running) this.#lagMs += forMs;
   }
@@ -169,12 +188,17 @@ export class SimProcess implements Clock, Turn {
     return new Promise((resolve) => void this.setTimer(resolve, delayMs));
   }
 
-  /** Runs `action` in this process at the true time `atMs`, or later if the process is stopped then. */
+  /**
+   * Runs `action` in this process at the true time `atMs`, or later if the process is stopped then.
+   */
   post(atMs: number, action: () => void): void {
     this.#loop.at(atMs, () => this.enter(action));
   }
 
-  /** Runs `action` in this process now, in the turn that it returns, or later if the process is stopped. */
+  /**
+   * Runs `action` in this process now, in the turn that it returns, or later if the process is
+   * stopped.
+   */
   enter(action: () => void, isTimer = false): Turn | void {
     if (!this.alive) return;
     if (this.stopped || this.#backlog.length > 0) {

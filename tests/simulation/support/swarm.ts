@@ -1,6 +1,6 @@
 /**
- * Swarm testing: one seed decides everything, also which kinds of faults there are at all, so that each kind is
- * met alone, in any company, and in any strength.
+ * Swarm testing: one seed decides everything, also which kinds of faults there are at all, so that
+ * each kind is met alone, in any company, and in any strength.
  *
  * @module
  */
@@ -180,7 +180,10 @@ function waitingPlan(random: SeededRandom, nodes: number, healAtMs: number) {
   return { faults, messages, fencing, notify: () => !poll || random.chance(0.5) };
 }
 
-/** In some runs clocks of clients and nodes are wrong by up to many years, and tokens counted; of a randomness of its own. */
+/**
+ * In some runs clocks of clients and nodes are wrong by up to many years, and tokens counted; of a
+ * randomness of its own.
+ */
 function clockPlan(random: SeededRandom) {
   const wrong = random.chance(0.12);
   const aheadMs = (years: readonly number[]) =>
@@ -192,7 +195,10 @@ function clockPlan(random: SeededRandom) {
   };
 }
 
-/** Some runs whose locks are short have the guard on, for as long as the longest of them; of a randomness of its own. */
+/**
+ * Some runs whose locks are short have the guard on, for as long as the longest of them; of a
+ * randomness of its own.
+ */
 function guardPlan(random: SeededRandom, clients: readonly ClientPlan[]): number | undefined {
   const ttls = clients.flatMap(({ ops }) => ops.flatMap((op) => [op.ttlMs, op.extendTtlMs ?? 0]));
   const longestMs = Math.max(...ttls);

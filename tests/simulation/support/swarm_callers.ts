@@ -23,7 +23,10 @@ export function withManners(seed: string | number, clients: ClientPlan[]): Clien
   ].reduce((plans, change) => change(seed, plans), clients);
 }
 
-/** In some runs listeners of some locks close the client or release the lock; of a randomness of its own. */
+/**
+ * In some runs listeners of some locks close the client or release the lock; of a randomness of its
+ * own.
+ */
 function withListeners(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} listeners`);
   if (!random.chance(0.3)) return clients;
@@ -37,7 +40,10 @@ function withListeners(seed: string | number, clients: ClientPlan[]): ClientPlan
   }));
 }
 
-/** In some runs some locks are handed over: to one, to several, to nobody, or late; of a randomness of its own. */
+/**
+ * In some runs some locks are handed over: to one, to several, to nobody, or late; of a randomness
+ * of its own.
+ */
 function withHandOvers(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} hand-overs`);
   if (!random.chance(0.3)) return clients;
@@ -93,7 +99,10 @@ function withReaders(seed: string | number, clients: ClientPlan[]): ClientPlan[]
   }));
 }
 
-/** In some runs some locks keep their keys for a while, however they end; of a randomness of its own. */
+/**
+ * In some runs some locks keep their keys for a while, however they end; of a randomness of its
+ * own.
+ */
 function withAtLeast(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} at least`);
   if (!random.chance(0.25)) return clients;
@@ -107,8 +116,8 @@ function withAtLeast(seed: string | number, clients: ClientPlan[]): ClientPlan[]
 }
 
 /**
- * In some runs a client that adopts a lock cannot reach a node, and works on after everything was mended, or does not; of a
- * randomness of its own.
+ * In some runs a client that adopts a lock cannot reach a node, and works on after everything was
+ * mended, or does not; of a randomness of its own.
  */
 export function missedAdoption(
   seed: string | number,
@@ -156,7 +165,10 @@ export function fullAndDemoted(seed: string | number, nodes: number, healAtMs: n
   });
 }
 
-/** In some runs some callers block their event loop and ask their signals; of a randomness of its own. */
+/**
+ * In some runs some callers block their event loop and ask their signals; of a randomness of its
+ * own.
+ */
 function withBusyCallers(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} busy`);
   if (!random.chance(0.3)) return clients;
@@ -170,7 +182,10 @@ function withBusyCallers(seed: string | number, clients: ClientPlan[]): ClientPl
   }));
 }
 
-/** In some runs whose locks are long some clients are far from the nodes; of a randomness of its own. */
+/**
+ * In some runs whose locks are long some clients are far from the nodes; of a randomness of its
+ * own.
+ */
 function withDistances(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} distances`);
   const ttls = clients.flatMap(({ ops }) => ops.map(({ ttlMs }) => ttlMs));
@@ -201,7 +216,10 @@ export function lostExtensions(
   }));
 }
 
-/** In some runs machines sleep and have their wall clocks set back before or after it; of a randomness of its own. */
+/**
+ * In some runs machines sleep and have their wall clocks set back before or after it; of a
+ * randomness of its own.
+ */
 export function sleepsAndLosses(seed: string | number, clients: number, healAtMs: number): Fault[] {
   const random = new SeededRandom(`${seed} sleeps and losses`);
   if (!random.chance(0.3)) return [];

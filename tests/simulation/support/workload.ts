@@ -17,13 +17,22 @@ import type { World } from "./world.ts";
 
 /** How often a holder writes to the store, in milliseconds. */
 const WRITE_EVERY_MS = 50;
-/** Time that the event loop, promises and jitter may take beyond a bound of the library, in milliseconds. */
+/**
+ * Time that the event loop, promises and jitter may take beyond a bound of the library, in
+ * milliseconds.
+ */
 const SLACK_MS = 25;
-/** A process that stalls between reading a clock and setting a timer sets it late, by a heartbeat at the most each time. */
+/**
+ * A process that stalls between reading a clock and setting a timer sets it late, by a heartbeat at
+ * the most each time.
+ */
 const STALLED_MS = 1_000;
 /** The most attempts at adopting a lock beyond those within `waitMs`. */
 const ADOPTIONS_MAX = 9;
-/** The most attempts of a call that does not wait, and the longest pause before each, in round trips. */
+/**
+ * The most attempts of a call that does not wait, and the longest pause before each, in round
+ * trips.
+ */
 const TRIES_MAX = 5;
 const TRY_PAUSE_ROUND_TRIPS = 4;
 /** The most that closing takes: two graces and a turn. */
@@ -62,7 +71,10 @@ export function boundsOf(world: World, client: SimClient, op: Op): Bounds {
   };
 }
 
-/** Does one op, or adopts a lock for it; resolves when it is over, with whether there was a lock or an answer. */
+/**
+ * Does one op, or adopts a lock for it; resolves when it is over, with whether there was a lock or
+ * an answer.
+ */
 export async function runOp(
   world: World,
   client: SimClient,
@@ -182,7 +194,10 @@ async function takeAndWork(
   return true;
 }
 
-/** A caller whose listener closes the client or releases the lock, from inside whatever calls the listener. */
+/**
+ * A caller whose listener closes the client or releases the lock, from inside whatever calls the
+ * listener.
+ */
 class Listener {
   readonly #world: World;
   readonly #client: SimClient;
@@ -296,8 +311,8 @@ async function release(world: World, held: Held, { releaseMs }: Bounds): Promise
 }
 
 /**
- * What everybody's locks protect. It notes who else held the lock when something was written. What carries a fencing
- * token is refused where a higher one was there before; everything else is taken.
+ * What everybody's locks protect. It notes who else held the lock when something was written. What
+ * carries a fencing token is refused where a higher one was there before; everything else is taken.
  */
 export class Store {
   /** Writes by one while another held the lock. */

@@ -1,6 +1,6 @@
 /**
- * Stands in for what the tests use of `@std/assert` where JSR can't be reached: the same names and signatures, on
- * `node:assert`.
+ * Stands in for what the tests use of `@std/assert` where JSR can't be reached: the same names and
+ * signatures, on `node:assert`.
  *
  * `assertEquals` differs in being stricter: `0` is not `-0`, an object without a prototype is not a
  * plain one, and errors are compared by message and cause too.
@@ -50,7 +50,9 @@ export function assertNotStrictEquals<T>(actual: T, expected: T, msg?: string): 
   explained(() => nodeAssert.notStrictEqual(actual, expected), msg);
 }
 
-/** Asserts that the numbers differ by `tolerance` at most, by default a ten-millionth of `expected`. */
+/**
+ * Asserts that the numbers differ by `tolerance` at most, by default a ten-millionth of `expected`.
+ */
 export function assertAlmostEquals(
   actual: number,
   expected: number,

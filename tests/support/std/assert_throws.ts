@@ -11,7 +11,9 @@ type ErrorClass<E> = abstract new (...args: any[]) => E;
 
 /** Asserts that `fn` throws, and returns what it threw. */
 export function assertThrows(fn: () => unknown, msg?: string): unknown;
-/** Asserts that `fn` throws an `errorClass` whose message contains `msgIncludes`; returns the error. */
+/**
+ * Asserts that `fn` throws an `errorClass` whose message contains `msgIncludes`; returns the error.
+ */
 export function assertThrows<E extends Error = Error>(
   fn: () => unknown,
   errorClass: ErrorClass<E>,
@@ -38,7 +40,10 @@ export function assertThrows(
 
 /** Asserts that the promise of `fn` rejects, and resolves to what it rejected with. */
 export function assertRejects(fn: () => PromiseLike<unknown>, msg?: string): Promise<unknown>;
-/** Asserts that the promise of `fn` rejects with an `errorClass` whose message contains `msgIncludes`. */
+/**
+ * Asserts that the promise of `fn` rejects with an `errorClass` whose message contains
+ * `msgIncludes`.
+ */
 export function assertRejects<E extends Error = Error>(
   fn: () => PromiseLike<unknown>,
   errorClass: ErrorClass<E>,

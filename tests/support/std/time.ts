@@ -1,5 +1,6 @@
 /**
- * Stands in for what the tests use of `@std/testing/time` where JSR can't be reached, on `@sinonjs/fake-timers`.
+ * Stands in for what the tests use of `@std/testing/time` where JSR can't be reached, on
+ * `@sinonjs/fake-timers`.
  *
  * @module
  */
@@ -7,7 +8,9 @@
 // @ts-types="npm:@types/sinonjs__fake-timers@15.0.1"
 import { install, type InstalledClock } from "@sinonjs/fake-timers";
 
-/** Replaces `Date`, `setTimeout` and `setInterval` by ones whose time moves only when it is told to. */
+/**
+ * Replaces `Date`, `setTimeout` and `setInterval` by ones whose time moves only when it is told to.
+ */
 export class FakeTime implements Disposable {
   readonly #clock: InstalledClock = install({
     now: Date.now(),

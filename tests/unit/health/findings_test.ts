@@ -5,7 +5,8 @@ import { LockOptions, type RedlockOptions } from "../../../src/options.ts";
 
 type Changes = Readonly<Record<string, Partial<NodeHealth>>>;
 
-const SETTINGS = new LockOptions("check nodes", {}).defaults; // a TTL of 30 s, and so 302 ms of drift
+// a TTL of 30 s, and so 302 ms of drift
+const SETTINGS = new LockOptions("check nodes", {}).defaults;
 
 /** The nodes with these one-letter names, healthy but for `changes`. */
 function nodesOf(names: string, changes: Changes): NodeHealth[] {

@@ -13,7 +13,10 @@ const DENIED = "0 of 3 nodes granted it, 3 denied, 2 are needed";
 type Answer = "grant" | "deny" | "fail" | "hang" | "lose-reply";
 const ANSWERS: readonly Answer[] = ["grant", "deny", "fail", "hang", "lose-reply"];
 
-/** How often a call that does not wait asks at most, and how long a moment or a pause in between is at most. */
+/**
+ * How often a call that does not wait asks at most, and how long a moment or a pause in between is
+ * at most.
+ */
 const ATTEMPTS_MAX = 5, MOMENT_MS = 8;
 
 /** Every way for `count` nodes to answer. */
@@ -47,7 +50,8 @@ for (const nodeCount of [1, 2, 3, 4]) {
       const silent = waited ? count("fail", "hang", "lose-reply") : count("fail");
       assertEquals(result instanceof QuorumError, silent > nodeCount - quorum, shown);
       assertEquals(result === undefined, silent <= nodeCount - quorum, shown);
-      // One that some nodes granted is followed by others, and one that none did waits a moment for late grants.
+      // One that some nodes granted is followed by others, and one that none did waits a moment for
+      // late grants.
       const unanswered = silent > nodeCount - quorum;
       const attempts = count("grant") > 0 && !unanswered ? ATTEMPTS_MAX : 1;
       const attemptMs = (waited ? NODE_TIMEOUT_MS + 1 : 0) + (unanswered ? 0 : MOMENT_MS);

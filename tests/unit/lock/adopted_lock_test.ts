@@ -1,4 +1,7 @@
-/** What an adopted lock does about nodes that have missed its adoption, and what a hand-over carries. */
+/**
+ * What an adopted lock does about nodes that have missed its adoption, and what a hand-over
+ * carries.
+ */
 
 import { assert, assertEquals } from "@std/assert";
 import { type Lock, QuorumError, type RedlockOptions } from "../../../mod.ts";

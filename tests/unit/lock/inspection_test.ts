@@ -17,8 +17,8 @@ import type { Mode } from "../../support/keyspace_node.ts";
 const TIMEOUT_MS = 50;
 
 /**
- * What a node has under the key, as a word: nothing, a key of Alice's or of Bob's with or without a TTL, the readers Ann or
- * Ben or both, or it does not answer.
+ * What a node has under the key, as a word: nothing, a key of Alice's or of Bob's with or without a
+ * TTL, the readers Ann or Ben or both, or it does not answer.
  */
 type State = string;
 

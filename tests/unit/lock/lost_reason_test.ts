@@ -81,7 +81,8 @@ Deno.test("LockLostError says for how long the process stood still, if the signa
       if (notices === "the wheel") await cluster.advance(0);
     });
     const ms = Number(/the process stood still for about (\d+) ms$/.exec(cause)?.[1]);
-    // It is counted from when the client last looked at the clocks, which it does four times a second at least.
+    // It is counted from when the client last looked at the clocks, which it does four times a
+    // second at least.
     assertEquals([reason, ms >= 900 && ms <= 1_000], ["stalled", true], cause);
   }
   const inPieces = await lossAfter(async (cluster) => {

@@ -62,7 +62,9 @@ class Servers {
   }
 }
 
-/** Has as many clients try at one moment, in as many rounds; returns how many got a lock in each. */
+/**
+ * Has as many clients try at one moment, in as many rounds; returns how many got a lock in each.
+ */
 async function winners(
   rounds: number,
   clients: number,

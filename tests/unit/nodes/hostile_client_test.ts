@@ -48,7 +48,10 @@ for (const [what, make] of Object.entries(HOSTILE)) {
   }
 }
 
-/** Two locks, a wait, an inspection, a check and the close, with one node in three on a hostile client. */
+/**
+ * Two locks, a wait, an inspection, a check and the close, with one node in three on a hostile
+ * client.
+ */
 async function useBesideTwo(hostile: Partial<CommandNodeOptions>): Promise<void> {
   const clients = await Promise.all([0, 1, 2].map(() => FakeClient.open()));
   const nodes = clients.map(({ send }, index) =>

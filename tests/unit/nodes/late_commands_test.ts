@@ -60,7 +60,10 @@ Deno.test("commandNode() gives the former value back to a key that an adoption t
   });
 });
 
-/** What a client returns for an acquisition that a gateway gave up on, and the end of the message that it becomes. */
+/**
+ * What a client returns for an acquisition that a gateway gave up on, and the end of the message
+ * that it becomes.
+ */
 const GIVEN_UP: readonly [returned: unknown, message: string][] = [
   [new Error("connection reset"), "connection reset"],
   [undefined, "the client returned undefined"],
@@ -175,7 +178,8 @@ Deno.test("commandNode() takes a place in the queue for no proof that nothing wa
       onReleased: nothing,
     }, 0);
     await subscribed.promise;
-    client.fate = ([name]) => name === "EVAL" ? { times: 2 } : {}; // the second copy is denied because of the first
+    // the second copy is denied because of the first
+    client.fate = ([name]) => name === "EVAL" ? { times: 2 } : {};
     const wheel = new TimerWheel();
     const round = new Round(createNodeSet(wheel, [node]), ["k"], "v", TTL_MS);
     round.ticket = {
@@ -302,7 +306,10 @@ Deno.test("commandNode() closes in bounded time, and answers what is under way",
   });
 });
 
-/** How a client sends whose server executes commands at once, while the answers take this long, in milliseconds. */
+/**
+ * How a client sends whose server executes commands at once, while the answers take this long, in
+ * milliseconds.
+ */
 function slowSend(answerMs: number, client: () => FakeClient) {
   return async (args: string[]) => {
     const reply = client().send(args).catch((error) => error);

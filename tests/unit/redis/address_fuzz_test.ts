@@ -1,6 +1,6 @@
 /**
- * The address parser against hostile text: addresses that are mutated part by part. Addresses that took a path of
- * their own are kept in `address_test.ts`.
+ * The address parser against hostile text: addresses that are mutated part by part. Addresses that
+ * took a path of their own are kept in `address_test.ts`.
  */
 import { assert, assertEquals, assertInstanceOf, assertLess } from "@std/assert";
 import fc from "fast-check";
@@ -8,7 +8,10 @@ import { parseAddress, type RedisAddress, splitAddresses } from "../../../src/re
 
 const SEED = 27_182;
 const RUNS = 20_000;
-/** How long one address may take, in milliseconds; they are at most some hundred thousand characters. */
+/**
+ * How long one address may take, in milliseconds; they are at most some hundred thousand
+ * characters.
+ */
 const PARSED_WITHIN_MS = 5_000;
 /** A password that cannot be in a message by chance. */
 const SECRET = "hunter2hunter2";
@@ -109,7 +112,8 @@ const hostile = fc.tuple(
 function assertSound(text: string): RedisAddress | undefined {
   const parsed = parse(text);
   if (typeof parsed === "string") {
-    // Scheme and host are shown, because they say what is wrong. A secret without an "@" behind it is in their place.
+    // Scheme and host are shown, because they say what is wrong. A secret without an "@" behind it
+    // is in their place.
     const secretEnd = text.lastIndexOf(SECRET) + SECRET.length;
     if (text.indexOf("@", secretEnd) > 0) assertEquals(parsed.includes(SECRET), false, parsed);
     return undefined;

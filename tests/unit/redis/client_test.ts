@@ -160,7 +160,9 @@ test.open("RedisClient.send() leaves no listener on a long-lived signal, and no 
 
 Deno.test("RedisClient.send() aborted by one signal of many calls takes time in proportion to their number", async () => {
   const closings: Promise<unknown>[] = [];
-  /** Returns how long it takes to abort so many calls that wait for a connection, in milliseconds. */
+  /**
+   * Returns how long it takes to abort so many calls that wait for a connection, in milliseconds.
+   */
   const abortMs = (count: number) => {
     const bench = new Bench();
     bench.network.mode = "wait";

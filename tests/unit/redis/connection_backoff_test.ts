@@ -57,7 +57,8 @@ for (const address of ["redis://h", "redis://:pw@h"]) {
     };
     bench.queue(1);
     await bench.advance(20_000);
-    assertLessOrEqual(bench.network.targets.length, 24); // as without a pause it would be a thousand
+    // as without a pause it would be a thousand
+    assertLessOrEqual(bench.network.targets.length, 24);
     const count = bench.network.targets.length;
     bench.queue(2);
     const { message, endedEarly } = bench.errors.at(-1)!;
@@ -71,7 +72,10 @@ for (const address of ["redis://h", "redis://:pw@h"]) {
 
 const MAX_CLIENTS = "ERR max number of clients reached";
 
-/** Servers that accept connections and serve nobody: what each does with a stream, and the error that it sent. */
+/**
+ * Servers that accept connections and serve nobody: what each does with a stream, and the error
+ * that it sent.
+ */
 const REFUSING: readonly (readonly [
   what: string,
   address: string,
@@ -166,7 +170,10 @@ test("Connection shows why it could not be made without our password and without
 
 // Whether the server is available
 
-/** Creates a connection whose owner asks whether the server is available; returns the calls of that owner. */
+/**
+ * Creates a connection whose owner asks whether the server is available; returns the calls of that
+ * owner.
+ */
 function observe(bench: ConnectionBench, address?: string): string[] {
   const reported: string[] = [];
   bench.use({

@@ -42,7 +42,8 @@ test("Connection waits longer each time that a login is refused, though AUTH or 
     while (bench.network.transports.length === count) await bench.advance(5);
     delaysMs.push(bench.clock.monotonicMs() - lostMs);
   }
-  assertEquals(delaysMs, [100, 100, 200, 400]); // the first connection takes what undoes its commands for 50 ms
+  // the first connection takes what undoes its commands for 50 ms
+  assertEquals(delaysMs, [100, 100, 200, 400]);
 });
 
 test("Connection passes no reply behind a refused login: it is unknown what the server did", async (bench) => {

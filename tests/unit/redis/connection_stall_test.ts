@@ -19,7 +19,10 @@ for (const lastMs of [10, 250, 490, 510, 740, 990]) {
   });
 }
 
-/** Delivers `bytes` again and again until the stream is closed or the time is over; returns the time that passed. */
+/**
+ * Delivers `bytes` again and again until the stream is closed or the time is over; returns the time
+ * that passed.
+ */
 async function trickle(bench: ConnectionBench, bytes: string, everyMs: number, limitMs: number) {
   const { transport } = bench;
   let passedMs = 0;

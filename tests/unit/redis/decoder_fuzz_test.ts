@@ -1,6 +1,7 @@
 /**
- * The decoder against hostile bytes: valid replies that are mutated with the grammar in mind, so that most of them
- * go wrong deep inside. Streams that took a path of their own are kept in `decoder_test.ts`.
+ * The decoder against hostile bytes: valid replies that are mutated with the grammar in mind, so
+ * that most of them go wrong deep inside. Streams that took a path of their own are kept in
+ * `decoder_test.ts`.
  */
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
@@ -11,7 +12,10 @@ const RUNS = 3_000;
 /** A secret in many of the streams; no error may show it. */
 const SECRET = "hunter2hunter2";
 
-/** A valid reply: its bytes as a string of one character each, which mutations cut and join more easily; and its value. */
+/**
+ * A valid reply: its bytes as a string of one character each, which mutations cut and join more
+ * easily; and its value.
+ */
 interface Sample {
   readonly wire: string;
   readonly value: unknown;
@@ -155,7 +159,8 @@ Deno.test("RespDecoder.push() reads the same from mutated replies in any split, 
     }),
     { seed: SEED, numRuns: RUNS },
   );
-  // Most must reach the inside, or the mutations are too coarse: some are refused, some of them late.
+  // Most must reach the inside, or the mutations are too coarse: some are refused, some of them
+  // late.
   assert(broken > RUNS / 4 && broken < RUNS, `${broken} of ${RUNS} streams were refused`);
   assert(read > RUNS / 4, `${read} of ${RUNS} streams had a reply`);
 });

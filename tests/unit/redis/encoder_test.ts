@@ -25,7 +25,10 @@ function decoded(bytes: Uint8Array): RawReply[] {
   return replies;
 }
 
-/** The bytes of an argument as a server must receive them; a copy, so that no view of a buffer is compared. */
+/**
+ * The bytes of an argument as a server must receive them; a copy, so that no view of a buffer is
+ * compared.
+ */
 function argumentBytes(argument: CommandArgument): Uint8Array {
   return new Uint8Array(
     argument instanceof Uint8Array ? argument : encoder.encode(String(argument)),

@@ -115,7 +115,8 @@ Deno.test("ConnectionError is permanent if the runtime was started without the p
   class NotCapable extends Error {
     override name = "NotCapable"; // of Deno
   }
-  const denied = Object.assign(new Error("Access to this API"), { code: "ERR_ACCESS_DENIED" }); // of Node
+  // of Node
+  const denied = Object.assign(new Error("Access to this API"), { code: "ERR_ACCESS_DENIED" });
   for (const cause of [new NotCapable("Requires net access"), denied]) {
     assert(new ConnectionError("Lost", { ...DETAILS, cause }).permanent);
   }

@@ -12,7 +12,10 @@ const state = (value: string, remainingMs: number, rest: Partial<KeyState> = { w
   ...rest,
 });
 
-/** The replies to GET, PTTL, ZCARD and TYPE, and what they say; TYPE is `string` unless it says something else. */
+/**
+ * The replies to GET, PTTL, ZCARD and TYPE, and what they say; TYPE is `string` unless it says
+ * something else.
+ */
 const STATES: readonly (readonly [what: string, replies: string, state: KeyState | undefined])[] = [
   ["a key", "$1\r\nv\r\n:700\r\n:2\r\n", state("v", 700, { waiters: 2 })],
   ["a key without a TTL", "$1\r\nv\r\n:-1\r\n:0\r\n", state("v", Infinity)],

@@ -178,7 +178,8 @@ async function assertUnsupported(bench: NodeBench, error: string): Promise<void>
 test.subscribed("RedisNode.subscribe() is unsupported if three messages in a row reach nobody, twice", async (bench) => {
   await reachNobody(bench);
   await bench.answerProbe(":0\r\n");
-  assertEquals([bench.subscriptions.targets.length, bench.notices], [2, []]); // the subscription may be dead
+  // the subscription may be dead
+  assertEquals([bench.subscriptions.targets.length, bench.notices], [2, []]);
   await bench.receive(SUBSCRIBED);
   await reachNobody(bench);
   await bench.answerProbe(":0\r\n");

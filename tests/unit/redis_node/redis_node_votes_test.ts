@@ -218,7 +218,8 @@ test.queueing("RedisNode refuses what sets keys while too many commands wait, bu
   for (const { answers, unsent } of refused) {
     assertEquals([answers, unsent], [[["failed", 0, message]], true]);
   }
-  const needless = bench.ask("release"); // no key can be set, so a server that hangs gets no more of these
+  // no key can be set, so a server that hangs gets no more of these
+  const needless = bench.ask("release");
   assertEquals([needless.answers, needless.unsent], [[["failed", 0, message]], true]);
   const release = bench.release();
   await runMicrotasks();

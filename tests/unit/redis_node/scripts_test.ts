@@ -34,8 +34,8 @@ Deno.test("TRIAL and diagnose() try every command that a script calls", () => {
   const called = SCRIPTS.flatMap(([, { source }]) =>
     [...source.matchAll(/redis\.p?call\('([A-Z]+)'/gu)].map(([, name]) => name)
   );
-  // SET, TIME and PUBLISH are tried on their own; without PUBSUB the answer of PUBLISH is enough, and without MGET a lock
-  // is asked for alone.
+  // SET, TIME and PUBLISH are tried on their own; without PUBSUB the answer of PUBLISH is enough,
+  // and without MGET a lock is asked for alone.
   const tried = [...TRIED, "SET", "TIME", "PUBLISH", "PUBSUB", "MGET"];
   assertEquals([...new Set(called)].filter((name) => !tried.includes(name)), []);
   const named = scripts.TRIAL.source.matchAll(/try\((\d+), '([A-Z]+)', (?!fence\) then)/gu);

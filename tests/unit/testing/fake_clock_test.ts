@@ -5,7 +5,10 @@ import { MemoryRedis, startFakeClock } from "../../../src/testing/mod.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
-/** A fake clock takes a wake-up that reads the monotonic clock more often for one that may have sent something. */
+/**
+ * A fake clock takes a wake-up that reads the monotonic clock more often for one that may have sent
+ * something.
+ */
 const IDLE_READS = 2;
 
 /** Counts how often the monotonic clock is read. */

@@ -5,7 +5,10 @@ import { ContinuousClock } from "../../../src/time/continuous_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 const SEED = 86_400;
-/** By how much a reading may be too low: gains that may be noise, and the rounding of the wall clock. */
+/**
+ * By how much a reading may be too low: gains that may be noise, and the rounding of the wall
+ * clock.
+ */
 const MISSING_MS = 3;
 
 /** A step of both clocks: how far the monotonic and how far the wall clock goes. */
@@ -79,7 +82,8 @@ Deno.test("ContinuousClock counts what the faster clock counts from look to look
   const step = fc.tuple(fc.integer({ min: 0, max: 500 }), fc.integer({ min: -5_000, max: 5_000 }));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
-      // Gains below the noise that are lost again do not count, so each step is a gain or a loss that does.
+      // Gains below the noise that are lost again do not count, so each step is a gain or a loss
+      // that does.
       const clear = steps.filter(([monotonicMs, wallMs]) => Math.abs(wallMs - monotonicMs) > 2);
       const fasterMs = clear.reduce((total, step) => total + Math.max(...step), 0);
       assertEquals(counted(clear), fasterMs);

@@ -10,7 +10,10 @@ const PATIENCE_MS = 50;
 const LOOK_MS = 2;
 const SHARE_MS_MIN = 50;
 const SHARE_MS_MAX = 150;
-/** With this jitter a lock is left to clients of other libraries if that happens at all, and with 0.5 it is not. */
+/**
+ * With this jitter a lock is left to clients of other libraries if that happens at all, and with
+ * 0.5 it is not.
+ */
 const SHARES = 0.1;
 
 /** A client with one call that waits for a lock with this value. */
@@ -42,7 +45,8 @@ Deno.test("the first in the queue polls a lock of another library soon, then mor
   assertLessOrEqual(waits[0], 10);
   assertEquals(waits, waits.toSorted((one, other) => one - other));
   assertEquals(Math.round(waits.at(-1)!), RETRY_DELAY_MS / 2);
-  for (const node of callers.nodes) node.set("a", FOREIGN, 1_010_000); // somebody else's, or extended
+  // somebody else's, or extended
+  for (const node of callers.nodes) node.set("a", FOREIGN, 1_010_000);
   const [before, ...after] = await waitsMs(callers, 1_000);
   assertLessOrEqual(before, RETRY_DELAY_MS / 2);
   assertLessOrEqual(after[0], 10);
@@ -72,7 +76,10 @@ for (
 
 // Shares
 
-/** Has the client see a lock of another library for a second, then one of this library, then a release. */
+/**
+ * Has the client see a lock of another library for a second, then one of this library, then a
+ * release.
+ */
 async function askedAfterRelease(fraction: number, first: string): Promise<number | undefined> {
   const callers = await waiting(first);
   callers.occupy();
@@ -90,7 +97,10 @@ Deno.test("a call that was notified leaves the lock now and then to clients of o
   assertEquals(await askedAfterRelease(SHARES, OTHER_VALUE), 0);
 });
 
-/** A client has the lock after another library had it for a second; when its next call gets it after the release. */
+/**
+ * A client has the lock after another library had it for a second; when its next call gets it after
+ * the release.
+ */
 async function nextAfterMs(heldMs: number, fraction: number, first = FOREIGN): Promise<number> {
   const callers = await waiting(first);
   for (const node of callers.nodes) node.delete("a");

@@ -54,7 +54,8 @@ Deno.test("a ticket whose score a quorum of nodes did not take asks with one tha
 });
 
 /**
- * A call whose ticket is the first on one of two nodes, and behind another's on the other, which is stuck.
+ * A call whose ticket is the first on one of two nodes, and behind another's on the other, which is
+ * stuck.
  *
  * @param free Whether the key is free on the one node when the ticket joins.
  */
@@ -132,7 +133,10 @@ Deno.test("a call joins the queues with its first attempt if others wait at its 
   }
 });
 
-/** A client whose first call has won on two nodes, and is in the queue on the third, where somebody else has the key. */
+/**
+ * A client whose first call has won on two nodes, and is in the queue on the third, where somebody
+ * else has the key.
+ */
 async function queuedOnOne(): Promise<Callers> {
   const callers = await blocked(["first"]);
   for (const node of callers.nodes.slice(0, 2)) node.free();

@@ -11,7 +11,9 @@ const trip = fc.record({
 const trips = fc.array(trip, { minLength: 1, maxLength: 20 });
 const leadMs = fc.integer({ min: -1_000_000_000, max: 2_000_000_000_000 });
 
-/** Asks a node whose clock is ahead of the monotonic one by `leadMs`; returns when it has answered. */
+/**
+ * Asks a node whose clock is ahead of the monotonic one by `leadMs`; returns when it has answered.
+ */
 function ask(
   shared: SharedClock,
   nodeIndex: number,

@@ -103,7 +103,8 @@ Deno.test("a call that holds its first attempt back ends when its time is over o
     await callers.advance(50);
     if (ends === "signal") controller.abort(REASON);
     await callers.advance(50);
-    assertEquals(callers.won, ends === "time" ? ["first", "second"] : ["first"]); // by its last attempt
+    // by its last attempt
+    assertEquals(callers.won, ends === "time" ? ["first", "second"] : ["first"]);
     assertEquals(callers.errors.get("second"), ends === "time" ? undefined : REASON);
     assertEquals(callers.clock.timersAlive, 0);
   }
@@ -142,7 +143,8 @@ for (const when of ["while the call waits", "while it asks"]) {
     const { ticket, nodes: [one, , late] } = callers;
     assertEquals(callers.queueLengths, [1, 1, 0]);
     late.enqueue("a", "other:1");
-    late.raise("a", "other:1", one.score(ticket) + 300_000); // too late to be passed by a ticket of a single node
+    // too late to be passed by a ticket of a single node
+    late.raise("a", "other:1", one.score(ticket) + 300_000);
     if (when === "while it asks") {
       for (const node of callers.nodes) node.replyMs = 20;
       callers.notify([one]);

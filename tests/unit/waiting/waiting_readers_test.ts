@@ -85,7 +85,10 @@ for (const [any, others] of [[false, WAIT], [true, READ]] as const) {
   });
 }
 
-/** After how long readers are not waited for that do not use their turn, with some time for the others. */
+/**
+ * After how long readers are not waited for that do not use their turn, with some time for the
+ * others.
+ */
 const PASSED_MS = 400;
 
 for (const [ahead, count] of [[0, 4], [1, 4], [2, 4], [0, 9]]) {
