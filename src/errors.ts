@@ -94,8 +94,9 @@ export class LockHeldError extends RedlockError {
   readonly remainingMs: number | undefined;
   /**
    * Who held the lock when the wait was over, as in {@linkcode Inspection.holders}: as a node last
-   * reported it, or this client's own lock. Empty if no node did, because the call did not wait or
-   * because it polled, if its key is not a string, or if readers of other clients hold it.
+   * reported it, or this client's own lock. Of several readers it is the one with the latest
+   * deadline. Empty if no node did, because the call did not wait or because it polled, or if its
+   * key is not a string.
    */
   readonly holders: readonly Holder[];
 

@@ -278,12 +278,14 @@ Deno.test("what readers have left on fewer than a quorum of nodes each is residu
   assertEquals(error.name, "QuorumError"); // the silent one may have either
 });
 
-Deno.test("LockHeldError of a writer names no holder while readers of other clients hold the resource", async () => {
+Deno.test("LockHeldError of a writer names the reader of other clients with the latest deadline", async () => {
   const cluster = new Cluster();
-  await cluster.settle(cluster.peer().acquire("a", READ_LATER));
+  const peer = cluster.peer();
+  await cluster.settle(peer.acquire("a", READ_LATER));
+  const last = await cluster.settle(peer.acquire("a", { ...READ_LATER, ttlMs: 60_000 }));
   const error = await cluster.refusal({ waitMs: 200 });
   assertInstanceOf(error, LockHeldError);
-  assertEquals(error.holders, []);
+  assertEquals(error.holders, [describeHolder(last.value)]);
 });
 
 Deno.test("LockHeldError says that this client itself reads what it asks to write, or writes what it asks to read", async () => {

@@ -59,5 +59,5 @@ end
 `,
     JOIN,
   ),
-  sha1: "6b0fc727614f19dc6e701067cd612b0e53b7a232",
+  sha1: "9b1d974d6d34e6ac07dec7a94b293b303ba43d5d",
 };

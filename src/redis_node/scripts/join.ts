@@ -14,7 +14,7 @@
  * there, and how many there are.
  *
  * `holderOf(key)`, of a key that is held: 1 if what it holds is no value of this library, else 0,
- * and the value if it is a text and not that of readers.
+ * and the value if it is a text. If readers hold it, the value of the one with the latest deadline.
  */
 export const JOINING = `local function scoreOf(keys, ticket, since, agreed)
   local time = redis.call('TIME')
@@ -38,7 +38,7 @@ local function stand(key, ticket, score)
 end
 local function holderOf(key)
   local found = redis.pcall('GET', key)
-  if found == 'hasp:shared' then return 0 end
+  if found == 'hasp:shared' then return 0, redis.pcall('ZRANGE', 'hasp:readers:' .. key, -1, -1)[1] end
   if type(found) ~= 'string' then return 1 end
   return (found .. ':'):match('^%x*():') == 41 and 0 or 1, found
 end

@@ -89,5 +89,5 @@ end
 return { held, behind or ahead, length, score, now, foreign, '', wait, free, kept or 0 }
 `,
   ),
-  sha1: "9825ec6601745845777a6549011e5c6e4bd4f371",
+  sha1: "f0d9cfdcba2680ffecf7e0f2937eaad7eee833eb",
 };

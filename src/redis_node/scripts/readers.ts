@@ -128,7 +128,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "ba04ff6118ca7e6c5e49f4ffbd289a3107e5c113",
+  sha1: "74033d6c295a375b1043ac705e68f4d5d913c7ba",
 };
 
 /**
