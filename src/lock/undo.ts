@@ -92,6 +92,7 @@ export function hasTicket({ ticket, pool, mode }: Round): boolean {
 
 /** Whether the keys of a lock that ends now live on. */
 export function isKept({ keptMs }: Round): boolean {
+  // mutation: at-least-is-forgotten
   return keptMs !== undefined && keptMs() > 0;
 }
 

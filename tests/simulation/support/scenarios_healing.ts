@@ -49,7 +49,7 @@ export const HEALING_SCENARIOS: readonly Scenario[] = [
     faults: [{ kind: "crash", node: 2, data: "all", silent: false, atMs: 500, forMs: 3_500 }],
     healAtMs: 4_000,
     missing: expectLocks(1, 1),
-    catches: ["release-forgotten"],
+    catches: ["release-forgotten", "at-least-is-forgotten"],
   }),
   scenario("H13", "a lock with atLeastMs that was adopted keeps its keys for as long", {
     clients: [
@@ -59,6 +59,7 @@ export const HEALING_SCENARIOS: readonly Scenario[] = [
     ],
     healAtMs: 12_000,
     missing: all(expectLocks(1, 1), expectLocks(2, 1)),
+    catches: ["at-least-is-forgotten"],
   }),
   scenario("N14", "full nodes extend readers, and let locks be handed over", {
     clients: [
