@@ -7,7 +7,7 @@ import { bundle } from "../../scripts/package/bundle.ts";
 import { type Consumer, startConsumer } from "../../scripts/package/consumer.ts";
 import { listFiles } from "../support/source_code.ts";
 import { plainCommand } from "../support/plain_command.ts";
-import { type Fence, FENCES, promisedOutput, ROOT, titleOf } from "./pages.ts";
+import { type Fence, FENCES, MANUAL, promisedOutput, ROOT, titleOf } from "./pages.ts";
 
 const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
 
@@ -150,8 +150,9 @@ Deno.test("docs: an example that is a file has at most 40 lines, and a whole int
   assertEquals(long.map(titleOf), []);
 });
 
-Deno.test("docs: every example that the tests run is shown", () => {
-  const shown = FENCES.map(({ marks }) => fileOf(marks));
+Deno.test("docs: every example that the tests run is shown, or linked to", () => {
+  const linked = MANUAL.flatMap(({ links }) => links.map((link) => link.replace("../", "")));
+  const shown = [...FENCES.map(({ marks }) => fileOf(marks)), ...linked];
   const files = listFiles("tests/examples", /\.(?:ts|[cm]?js)$/u);
   assertEquals(files.filter((file) => !shown.includes(file)), []);
 });

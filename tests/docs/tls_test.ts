@@ -1,4 +1,4 @@
-/** TLS as the page on operations shows it: its certificates, its servers, and its clients. */
+/** TLS as the manual shows it: its certificates, its servers, and its clients. */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { createRedlock, QuorumError, type TlsOptions } from "../../mod.ts";
@@ -9,15 +9,14 @@ import { SOURCE_EDITION } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { reservePort } from "../support/ports.ts";
-import { PAGES, promisedOutput, ROOT } from "./pages.ts";
+import { FENCES, PAGES, promisedOutput, ROOT } from "./pages.ts";
 
 const RUN_WITHIN_MS = 60_000;
 
 const redisServer = await findRedisServer();
-const page = PAGES.find(({ path }) => path === "docs/operations.md")!;
-
+const { text: operations } = PAGES.find(({ path }) => path === "docs/operations.md")!;
 function codeMarked(language: string, mark: string): string {
-  const [{ code }] = page.fences.filter((fence) =>
+  const [{ code }] = FENCES.filter((fence) =>
     fence.language === language && fence.marks.includes(mark)
   );
   return code;
@@ -136,7 +135,7 @@ Deno.test("docs: a node reads a new certificate without a restart, and no lock i
   });
   await eventually(async () => assert((await check(redlock)).ok), RUN_WITHIN_MS);
   await using lock = await redlock.acquire("report");
-  const [, shown] = /`(CONFIG SET tls-cert-file [^`]*)`/u.exec(page.text.replaceAll("\n", " "))!;
+  const [, shown] = /`(CONFIG SET tls-cert-file [^`]*)`/u.exec(operations.replaceAll("\n", " "))!;
   const admin = `rediss://admin:change-me@127.0.0.1:${port}`;
   await using before = await connect(admin, { tls });
   await place.certify(); // of another authority: only who trusts that one can connect from now on

@@ -7,10 +7,7 @@
 import { commandNode, type LockNode } from "@hasp/redlock/nodes";
 import { Redis } from "ioredis";
 
-/**
- * Connects to a server, and makes a node of it. Close the node first, then the client by
- * `disconnect()`.
- */
+/** Makes a node of a server. Close the node first, then the client by `disconnect()`. */
 export async function ioredisNode(url: string): Promise<{ node: LockNode; redis: Redis }> {
   const redis = new Redis(url, {
     lazyConnect: true,

@@ -8,10 +8,7 @@ import { commandNode } from "@hasp/redlock/nodes";
 import { once } from "node:events";
 import { createClient } from "redis";
 
-/**
- * Connects to a server, and makes a node of it. Close the node first, then the client by
- * `destroy()`.
- */
+/** Makes a node of a server. Close the node first, then the client by `destroy()`. */
 export async function nodeRedisNode(url: string, RESP: 2 | 3 = 2) {
   const socket = {
     socketTimeout: 2_000, // a server that hangs gets a new connection
