@@ -209,7 +209,7 @@ function begin(call: LockCall): Round<ClientState> {
   call.admitted = false;
   call.attempts++;
   call.startClock(round.sinceMs);
-  round.ticket = call.waiter?.nextTicket();
+  round.ticket = call.waiter?.nextTicket(call.leftMs());
   if (call.waitMs === 0 && !adopts) round.seeksGrant = true;
   const asked = pool?.next(round.ticket !== undefined);
   if (asked) round.pool = asked;

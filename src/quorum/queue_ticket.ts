@@ -11,7 +11,7 @@ export const POOL_SUFFIX = ".";
  * A ticket's name in a queue, in front of what a message says about it. The scripts read it by the
  * same rule.
  */
-const TICKET = /^(([^:]*:[0-9a-zA-Z]+)(?::(\d+))?\.?)(\d+)?/u;
+const TICKET = /^(([^:]*:[0-9a-zA-Z]+)(?::(\d+)(?::\d+)?)?\.?)(\d+)?/u;
 
 /** The parts of a ticket's name in a queue. */
 export interface TicketParts {
@@ -31,7 +31,8 @@ export interface TicketParts {
 }
 
 /**
- * Splits `<client id>:<number>:<patience>`, which for a pool a dot and the number of a key follow.
+ * Splits `<client id>:<number>:<patience>:<end>`, which for a pool a dot and the number of a key
+ * follow.
  *
  * @param text The ticket, and whatever follows.
  * @returns `undefined` if it does not begin with a ticket.
@@ -96,8 +97,9 @@ export interface QueuePosition {
 export interface QueueTicket {
   /**
    * The id of the ticket in the queues: the client's id and a number of lower-case letters and
-   * digits, with a colon between. That of a ticket for a pool ends with {@linkcode POOL_SUFFIX}; in
-   * the queue of each key of the pool, the number of the key follows, from 1.
+   * digits, with a colon between; then what nodes know of it by its id, see `queue.ts`. That of a
+   * ticket for a pool ends with {@linkcode POOL_SUFFIX}; in the queue of each key of the pool, the
+   * number of the key follows, from 1.
    */
   readonly ticketId: string;
   /**

@@ -142,10 +142,13 @@ export class QueuedWaiter implements NotificationHandler {
   /**
    * Begins an attempt; returns the ticket that the nodes are to put in their queues, if one of them
    * can notify it.
+   *
+   * @param leftMs How long the call waits yet, in milliseconds.
    */
-  nextTicket(): QueueTicket | undefined {
+  nextTicket(leftMs: number): QueueTicket | undefined {
     this.#notifiedOn = 0;
-    return this.ticket.send(this.#nowMs) ? this.ticket : undefined;
+    const isSent = this.ticket.send(this.#nowMs, leftMs, this.#wanted.keys);
+    return isSent ? this.ticket : undefined;
   }
 
   /**
@@ -364,7 +367,7 @@ export class QueuedWaiter implements NotificationHandler {
       delaysMs.push(pollMsMax * this.#random.fraction());
     }
     if (freeInMs > 0) delaysMs.push(freeInMs + STAGGER_MS * ahead);
-    else if (ahead > 0) this.#planLook(positions, ahead, denied.granted);
+    if (ahead > 0) this.#planLook(positions, ahead, denied.granted);
     // mutation: unnotified-waiter-never-asks
     return this.#nowMs + Math.min(...delaysMs);
   }

@@ -17,6 +17,8 @@ const PATIENCE_FACTOR = 4;
 /** The least and the greatest patience, in milliseconds. */
 const PATIENCE_MS_MIN = 50;
 const PATIENCE_MS_MAX = 1_000;
+/** How much later than its caller's wait a ticket ends at least, in milliseconds. */
+const END_LATER_MS = 500;
 
 /** What a call waits for. */
 export interface WaitingCall {
@@ -39,13 +41,15 @@ export class Ticket implements QueueTicket {
   agreed = false;
   /** How often in a row it was sent because more nodes can notify it. */
   joins = 0;
-  /** Its id without the patience. */
+  /** Its id without the patience and the end. */
   readonly name: string;
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
   readonly #suffix: string;
   readonly #onPosition: () => void;
   #patience = "";
+  /** When the wait of its caller ends, in seconds since 1970 by the shared clock. */
+  #endS = 0;
   /** Where the ticket stands, node by node, as far as is known. */
   readonly #positions: (QueuePosition | undefined)[] = [];
   /** When a node last answered where it stands, by the monotonic clock. */
@@ -79,7 +83,8 @@ export class Ticket implements QueueTicket {
   }
 
   get ticketId(): string {
-    return this.name + this.#patience + this.#suffix;
+    const end = this.#endS === Infinity || this.#endS === 0 ? "" : `:${this.#endS}`;
+    return this.name + this.#patience + end + this.#suffix;
   }
 
   /**
@@ -134,8 +139,13 @@ export class Ticket implements QueueTicket {
     return remainingMs > 0 ? remainingMs : undefined;
   }
 
-  /** The ticket is about to be sent. Returns whether it can be: not before a node can notify it. */
-  send(nowMs: number): boolean {
+  /**
+   * The ticket is about to be sent. Returns whether it can be: not before a node can notify it.
+   *
+   * @param leftMs How long its caller waits yet, in milliseconds. If that is longer than what the
+   * nodes know, because it has another caller now, it gets another id, in the same place.
+   */
+  send(nowMs: number, leftMs: number, keys: readonly string[]): boolean {
     if (this.#stands && this.canJoin) this.joins++;
     const { subscribed, clock } = this.#notifications;
     // mutation: stopped-client-keeps-its-place
@@ -147,6 +157,11 @@ export class Ticket implements QueueTicket {
       this.score = Math.round(clock.at(nowMs) * 1_000);
       const patienceMs = Math.round(PATIENCE_MS_MIN + PATIENCE_FACTOR * clock.distanceMs);
       this.#patience = `:${Math.min(patienceMs, PATIENCE_MS_MAX)}`;
+    }
+    const endMs = clock.at(nowMs) + leftMs;
+    if (this.#stands && this.#endS * 1_000 < endMs) {
+      if (this.#endS !== 0) this.leave(keys);
+      this.#endS = Math.ceil((endMs + END_LATER_MS) / 1_000);
     }
     return this.#stands;
   }

@@ -133,6 +133,17 @@ const QUEUE_CASES: readonly Case[] = [
     const late = await bench.expect("queued", "acquire", { keys, ticket: first });
     check(late!.length === 1, "the first was not dropped");
   }],
+  ["a release passes over a ticket whose wait is over", async (bench) => {
+    const { keys, value, first, second, listener } = await heldWithTickets(bench);
+    const endS = Math.floor(systemClock.wallMs() / 1_000);
+    const late = { ...first, ticketId: `${first.ticketId}:50:${endS}` };
+    const next = { ...second, ticketId: `${second.ticketId}:50:${endS + 60}` };
+    await bench.expect("queued", "acquire", { keys, ticket: late });
+    await bench.expect("queued", "acquire", { keys, ticket: next });
+    await bench.expect("granted", "release", { keys, value });
+    await listener.heard(next, "first");
+    check(!listener.notices.includes(`first ${late.ticketId}`), "it notified the one that is late");
+  }],
   ["leaveQueue() takes a ticket out of the queue", async (bench) => {
     const { keys, value, first, second, listener } = await heldWithTickets(bench);
     await bench.expect("queued", "acquire", { keys, ticket: first });

@@ -59,5 +59,5 @@ end
 `,
     JOIN,
   ),
-  sha1: "9b1d974d6d34e6ac07dec7a94b293b303ba43d5d",
+  sha1: "f32615dbdd1486cd20139d8fdb5fd8ad737a66c5",
 };

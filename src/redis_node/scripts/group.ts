@@ -47,7 +47,7 @@ end
 return replies
 `,
   ),
-  sha1: "a80ce5613c4674a0f5aee4ef348f29560253a919",
+  sha1: "3ed0a093c05639427ec3057727275e4df0851c34",
 };
 
 /**

@@ -8,24 +8,30 @@
 /**
  * `notify(key, own, kept)` gives the turn for a key to the first ticket in its queue, and notifies
  * it and the watchers: the second, the fifth and the last ticket, each with how long to wait for
- * it. Drops tickets whose clients are gone: nobody subscribes to their channels. (`PUBLISH` counts
- * those who subscribe to a pattern, too.) If it is to be `kept`, a turn that is not over stays
- * whose it is. Returns for how long the caller waits; `false` if the ticket is `own`, if the queue
- * is empty, or if the node refuses what it takes.
+ * it. Drops tickets whose clients are gone: nobody subscribes to their channels, or their waits are
+ * over. (`PUBLISH` counts those who subscribe to a pattern, too.) If it is to be `kept`, a turn
+ * that is not over stays whose it is. Returns for how long the caller waits; `false` if the ticket
+ * is `own`, if the queue is empty, or if the node refuses what it takes.
  *
  * `turn(key)` is the ticket in a key's queue whose turn it is, and how long its turn lasts yet: if
  * 0 or less, it is over.
  *
- * A ticket has its client's patience at its end, in milliseconds: the farther a client is, the
- * longer its turn.
+ * A ticket has its client's patience, in milliseconds: the farther a client is, the longer its
+ * turn. And it has the end of its wait, in seconds: `remains(ticket)` is how long it waits yet, in
+ * milliseconds, and `nil` if without end.
  */
 export const NOTIFY = `local function publish(ticket, message)
   local id = ticket:match('^(.-):')
   return id and redis.pcall('PUBLISH', 'hasp:wake:' .. id, message) or 0
 end
+local function remains(ticket)
+  local ends = tonumber(ticket:match('^[^:]*:%w+:%d+:(%d+)'))
+  local time = ends and redis.pcall('TIME')
+  return time and time[2] and (ends - time[1]) * 1000 - math.floor(time[2] / 1000)
+end
 local function gone(ticket)
   local id = ticket:match('^(.-):')
-  return not id or redis.pcall('PUBSUB', 'NUMSUB', 'hasp:wake:' .. id)[2] == 0
+  return not id or (remains(ticket) or 1) <= 0 or redis.pcall('PUBSUB', 'NUMSUB', 'hasp:wake:' .. id)[2] == 0
 end
 local function patience(ticket)
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or 50, 1000)

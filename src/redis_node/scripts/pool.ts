@@ -89,5 +89,5 @@ end
 return { held, behind or ahead, length, score, now, foreign, '', wait, free, kept or 0 }
 `,
   ),
-  sha1: "f0d9cfdcba2680ffecf7e0f2937eaad7eee833eb",
+  sha1: "9da7bd8fb8c79f6439ae559ba18f3862d60567ee",
 };

@@ -2,10 +2,11 @@
  * The queue of clients that wait for a key, on one node.
  *
  * It is a sorted set under `hasp:queue:<key>`. A member is a ticket, `<client
- * id>:<number>:<patience>`. Its score is the time at which its client joined, in microseconds, by a
- * clock that all clients share as well as they can: the median of the nodes' clocks. Every node so
- * gets the same score for the same ticket, and all nodes have the same order. The patience is how
- * long the client is waited for, in milliseconds: its distance decides it.
+ * id>:<number>:<patience>:<end>`. Its score is the time at which its client joined, in
+ * microseconds, by a clock that all clients share as well as they can: the median of the nodes'
+ * clocks. Every node so gets the same score for the same ticket, and all nodes have the same order.
+ * The patience is how long the client is waited for, in milliseconds: its distance decides it. The
+ * end is when its wait is over, in seconds since 1970; a wait without end has none.
  *
  * A client subscribes to one channel, `hasp:wake:<client id>`. A script that frees a key gives the
  * first ticket its turn: it keeps under `hasp:turn:<key>` whose turn it is, and for how long by its
@@ -17,7 +18,8 @@
  * is no turn while no ticket was notified that the key is free, as after the end of its TTL: then
  * the next ask has the first ticket notified.
  *
- * A ticket leaves the queue when its client gets the key, gives up, is gone, or is overtaken. A
+ * A ticket leaves the queue when its client gets the key, gives up, is gone, or is overtaken. One
+ * whose wait is over is gone, too: its host may be stopped or cut off, with open connections. A
  * client that got the key but not the lock is put back with its old score; and so is one that was
  * overtaken because it was slow, if a quorum has agreed on its score.
  *

@@ -74,8 +74,9 @@ end
  * `KEYS` resources; `ARGV` value, TTL; ticket, score, agreed as for `ACQUIRE_OR_WAIT`, or an empty
  * text if the caller does not queue, or nothing if it passes those that wait: makes the value a
  * reader of all keys and leaves their queues, or changes no key and stands in their queues. A key
- * that is not free must be held by readers, and no writer may be ahead of the caller. It shortens
- * no deadline, because it may come twice, and late. Returns 1, or what `ACQUIRE_OR_WAIT` returns.
+ * that is not free must be held by readers, and no writer may be ahead of the caller: it is that
+ * one's turn then until its wait is over. It shortens no deadline, because it may come twice, and
+ * late. Returns 1, or what `ACQUIRE_OR_WAIT` returns.
  *
  * A caller that does not queue waits for the turn of writers as well: else those that only try
  * would pass a writer that has just been notified, again and again.
@@ -103,7 +104,7 @@ for index, key in ipairs(ticket and not blocked and KEYS or {}) do
     if left then blocked, wait = true, math.max(wait, left) end
     overtakes[index] = isOver
   elseif writer then
-    blocked = true
+    blocked, wait = true, math.max(wait, remains(writer) or 0)
   end
   passes = passes or writer
 end
@@ -128,7 +129,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "74033d6c295a375b1043ac705e68f4d5d913c7ba",
+  sha1: "707d23649f1469036aab2e50743177a89e90ba0d",
 };
 
 /**
@@ -163,7 +164,7 @@ end
 return reply
 `,
   ),
-  sha1: "41f54bc6e954dddaeb2425c68fc3fc5b146b953a",
+  sha1: "fbe5d7a79eae8dcd197403bfc3fc1d60718fc379",
 };
 
 /**
@@ -187,5 +188,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "636c397574799d87459a8f0d88a940f755c71ed3",
+  sha1: "b1baada9a157fcd88d12f5a5526e441bb21e215b",
 };

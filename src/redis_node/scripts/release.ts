@@ -26,7 +26,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
 return found and (notified and 2 or 1) or 0
 `,
   ),
-  sha1: "5abfac67f7a86b462077c7dd4b7682d955db9747",
+  sha1: "67457f6f8aaa8e98eb5a2cac3fff3eb94d58434f",
 };
 
 /**
@@ -86,5 +86,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "7dd2dda0a941efa4a0417660294bd5a4af7a59f1",
+  sha1: "76817e04fa6b15d67dc9d189a9679859e1813f25",
 };

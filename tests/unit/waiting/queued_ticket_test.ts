@@ -95,6 +95,25 @@ for (const what of ["one node cannot notify it", "one node's grants come late"])
   });
 }
 
+Deno.test("a ticket says when the wait of its caller ends, and the next caller of the client goes on in its place with a later end", async () => {
+  const callers = new Callers({ waitMs: 5_000 });
+  const endsIn = () => Number(callers.ticket.split(":")[3]) * 1_000 - callers.clock.wallMs();
+  callers.occupy();
+  callers.call("first");
+  callers.call("second", { waitMs: 60_000 });
+  await callers.advance(1_000);
+  const { ticket } = callers;
+  assert(endsIn() > 4_000 && endsIn() <= 5_500, `its wait ends in ${endsIn()} ms`);
+  const [node] = callers.nodes;
+  const score = node.score(ticket);
+  for (const node of callers.nodes) node.enqueue("a", "other:1");
+  await callers.advance(5_000);
+  assertEquals(callers.errors.size, 1);
+  assert(endsIn() > 54_000 && endsIn() <= 55_500, `its wait ends in ${endsIn()} ms`);
+  assertEquals(node.score(callers.ticket), score);
+  assertEquals(node.queue(), [callers.ticket, "other:1"]);
+});
+
 // Before and after the lock
 
 Deno.test("a call joins the queues with its first attempt if the lock was contended when its client last asked or released it", async () => {
@@ -205,10 +224,14 @@ Deno.test("the last call that gives up leaves the queues on every node that may 
     cut.cut();
     await callers.advance(3_000);
     const leaves = callers.nodes.map((node) => node.leaves);
-    if (waits !== "first") assertEquals([callers.errors.size, leaves], [1, [[], [], [], []]]);
+    const left = [ticket];
+    if (waits !== "first") {
+      assertEquals([callers.errors.size, leaves], [1, [left, left, left, []]]);
+      left.push(callers.ticket); // the second's wait ends later
+    }
     await callers.advance(5_000);
-    assertEquals(leaves, [[ticket], [ticket], [ticket], []]);
-    assertEquals(callers.queueLengths, [0, 0, 0, 1]);
+    assertEquals(leaves, [left, left, left, []]);
+    assertEquals(callers.queueLengths, [0, 0, 0, left.length]);
   }
   const polling = await blocked(["first"], { waitMs: 500, notify: false });
   assertEquals(polling.errors.size, 1);

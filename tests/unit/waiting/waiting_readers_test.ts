@@ -85,6 +85,18 @@ for (const [any, others] of [[false, WAIT], [true, READ]] as const) {
   });
 }
 
+Deno.test("a writer whose process is stopped keeps readers out until its own wait is over, and no longer", async () => {
+  const cluster = new Cluster();
+  await locked(cluster, "a", READ);
+  const endS = cluster.clock.wallMs() / 1_000 + 3;
+  for (const node of cluster.nodes) node.enqueue("a", `stopped:1:50:${endS}`);
+  const readers = [await reading(cluster), await reading(cluster)];
+  await cluster.advance(2_800);
+  assertEquals(cluster.queueLengths, [3, 3, 3]);
+  const locks = await cluster.settle(Promise.all(readers.map(({ call }) => call)), 300);
+  assertEquals([locks.length, cluster.queueLengths], [2, [0, 0, 0]]);
+});
+
 /**
  * After how long readers are not waited for that do not use their turn, with some time for the
  * others.
