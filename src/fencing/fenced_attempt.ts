@@ -7,7 +7,7 @@
 import { agreeOnToken, counterHint } from "./token.ts";
 import type { Settings } from "../options.ts";
 import { askToAcquire, askToRaiseCounters, type Round } from "../quorum/round.ts";
-import type { Counts } from "../quorum/tally.ts";
+import type { Counts } from "../quorum/round.ts";
 
 /**
  * The most rounds that raise counters to the token. Each further one is due to another lock in the
@@ -30,7 +30,7 @@ export async function askFenced(
   const { signal, nodeTimeoutMs, validityMs } = settings;
   const { nodeSet } = round;
   const { nodes, quorum, wheel: { clock } } = nodeSet;
-  round.counterFloor = counterHint(clock.wallMs());
+  round.counterHint = counterHint(clock.wallMs());
   const counts = round.counts = { last: new Array(nodes.length).fill(undefined), min: 0 };
   await round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
   let decided: Round | undefined;
@@ -53,11 +53,10 @@ export async function askFenced(
 }
 
 /**
- * Takes what the nodes counted for the token of a round that won, if a quorum counted alike;
- * returns whether it did.
+ * Takes what the nodes counted for the token, if a quorum counted alike; returns whether it did.
  */
-export function takeToken(round: Round, { last }: Counts): boolean {
-  const { token, agreed } = agreeOnToken(last, round.nodeSet.quorum);
-  if (agreed) round.counterFloor = token;
+export function takeToken(counts: Counts, quorum: number): boolean {
+  const { token, agreed } = agreeOnToken(counts.last, quorum);
+  if (agreed) counts.token = token;
   return agreed;
 }

@@ -117,7 +117,7 @@ import type { LockCall } from "./lock_call.ts";
 import { queueKey } from "../waiting/queue_names.ts";
 import { crowded, modeOf, reportAbort } from "./refusal.ts";
 import { renew } from "./renewal.ts";
-import { undo } from "./undo.ts";
+import { undoAttempt } from "./undo.ts";
 
 /**
  * Makes attempts until one wins the lock or the wait is over. A call that may wait takes its turn:
@@ -162,7 +162,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   if (!held.active) held.leaveLocalQueue(); // lost while it was reported
   const extending = call.settings.autoExtend ?? call.purpose === "use";
   if (extending) renew(held);
-  const lock = new Lock(held.handOut());
+  const lock = new Lock(held.deliver());
   if (extending && call.purpose !== "use") held.endWith(lock);
   return lock;
 }
@@ -236,11 +236,11 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
   const inTime = remainingMs > expiryMarginMs(validityMs);
   const granted = round.decision === "granted" && inTime && accepts(call, round);
   // mutation: failed-attempt-stays
-  if (!granted) undo(round, true); // step 5
+  if (!granted) undoAttempt(round); // step 5
   const resources = granted ? call.locked() : call.resources;
   if (settings.onEvent) reportAttempt(call, round, granted);
   if (!granted) return undefined;
-  if (call.ended) return void undo(round, true); // the listener has ended it
+  if (call.ended) return void undoAttempt(round); // the listener has ended it
   const held = new HeldLock(round, settings, resources);
   if (settings.onEvent) reportAcquired(call, held);
   return held;
@@ -254,7 +254,7 @@ function accepts(call: LockCall, round: Round): boolean {
   // mutation: accepted-in-its-cooldown
   if (call.ended || call.cooldownOf(round.keys) > 0) return false;
   const { counts } = round;
-  return !counts || takeToken(round, counts);
+  return !counts || takeToken(counts, round.nodeSet.quorum);
 }
 
 /** Emits that an attempt is over. */

@@ -2,8 +2,8 @@
  * A lock while it is held: its validity, which is read from the clocks, and its end. The numbers of
  * steps are those of the argument in `acquire.ts`.
  *
- * **When is it held?** While it has no end, and less time than its validity has elapsed since its
- * start ({@linkcode HeldLock.remainingMs}).
+ * **When is it held?** While it is neither released, handed over nor lost, and less time than its
+ * validity has elapsed since its start ({@linkcode HeldLock.remainingMs}).
  *
  * **What aborts the signal?** {@linkcode HeldLock.lose}. It is called by the timer wheel when the
  * validity is about to be over (`onDue`), by code that reads the signal later than that
@@ -32,7 +32,7 @@ import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
 import { holderOf } from "../holder.ts";
-import { hasTicket, isKept, leaveQueues, undo, undoFormer } from "./undo.ts";
+import { deleteValue, takeBack, undoAttempt } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
 import { whyOver } from "./why_over.ts";
 import { keepsSignals } from "../time/clock.ts";
@@ -79,6 +79,13 @@ export class HeldLock extends TimerEntry {
   declare aborted?: boolean;
   /** The signal that the program has, if that may be collected. */
   declare lent?: WeakRef<AbortSignal>;
+  /** Until when its keys are to live at least, by the monotonic clock. */
+  declare keptUntilMs?: number;
+  /**
+   * Of an adopted lock: the value that it has replaced, which some nodes may still have, and until
+   * when, by the monotonic clock.
+   */
+  declare former?: { readonly value: string; readonly untilMs: number };
   /** The handle, if the lock ends when neither that nor a signal is left. */
   #handle: WeakRef<object> | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
@@ -111,8 +118,7 @@ export class HeldLock extends TimerEntry {
 
   /** The fencing token, if there is one. */
   get fencingToken(): number | undefined {
-    const { counts, counterFloor } = this.round;
-    return counts && counterFloor;
+    return this.round.counts?.token;
   }
 
   /** Whether it was handed over. */
@@ -120,7 +126,7 @@ export class HeldLock extends TimerEntry {
     return this.#end === "handed-over";
   }
 
-  /** Whether it has no end. */
+  /** Whether it is neither released, handed over nor lost yet. Its validity may be over. */
   get active(): boolean {
     return this.#end === undefined;
   }
@@ -132,7 +138,7 @@ export class HeldLock extends TimerEntry {
 
   /**
    * What is left of the validity at this moment, in milliseconds: 0 when it is over, or the lock
-   * has an end.
+   * was released, handed over or lost.
    */
   remainingMs(): number {
     if (this.#end) return 0;
@@ -146,6 +152,13 @@ export class HeldLock extends TimerEntry {
   keysLeftMs(): number {
     const { client: { wheel }, settings: { driftFactor } } = this;
     return this.#leftAt(wheel.continuous.nowMs()) + driftMs(this.#validityMs, driftFactor);
+  }
+
+  /** For how long its keys are to live at least from now on, in milliseconds. */
+  get keptMs(): number {
+    const { keptUntilMs } = this;
+    if (keptUntilMs === undefined) return 0;
+    return Math.max(keptUntilMs - this.client.wheel.clock.monotonicMs(), 0);
   }
 
   /** Aborts when the lock is lost. Made when it is first read, because many callers never do. */
@@ -206,7 +219,9 @@ export class HeldLock extends TimerEntry {
     if (keepsSignals()) this.#handle = new WeakRef(handle);
   }
 
-  /** Has `extend` called at a time of the continuous clock, if the lock has no end by then. */
+  /**
+   * Has `extend` called at a time of the continuous clock, if the lock is {@linkcode active} then.
+   */
   extendAt(dueMs: number, extend: (lock: HeldLock) => void): void {
     this.#extendMs = dueMs;
     this.#extend = extend;
@@ -246,11 +261,10 @@ export class HeldLock extends TimerEntry {
   lose(reason: LockLostReason, cause: Error): void {
     if (this.#end) return;
     const { votes } = this.#failing ?? this.round;
-    this.#end = lossError("keep", this.resources, votes, reason, cause);
-    this.client.wheel.cancel(this);
+    this.#finish(lossError("keep", this.resources, votes, reason, cause));
     this.#coolDown();
-    if (reason === "gone" || reason === "closed") undo(this.round);
-    else this.#undoLater();
+    if (reason === "gone" || reason === "closed") this.#takeBack();
+    else this.#takeBackLater();
     this.round.ticket = undefined; // it is the next caller's now
     const heldMs = this.round.tookMs;
     this.inContext(() => {
@@ -262,22 +276,19 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
-   * Releases the lock if the call that has won it ended meanwhile, or gives it back if it was
-   * adopted; to be called in the tick in which the caller gets it.
+   * To be called in the tick in which the caller gets the lock. If its call has ended meanwhile,
+   * releases it, or gives it back if it was adopted.
    *
    * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
    */
-  handOut(): this {
+  deliver(): this {
     const { client, settings: { signal, atLeastMs }, resources, round } = this;
     const { clock } = client.wheel;
     if (!client.closed && !signal?.aborted) {
-      if (atLeastMs > 0) {
-        const keptUntilMs = clock.monotonicMs() - round.elapsedMs + atLeastMs;
-        round.keptMs = () => keptUntilMs - clock.monotonicMs();
-      }
+      if (atLeastMs > 0) this.keptUntilMs = clock.monotonicMs() - round.elapsedMs + atLeastMs;
       if (round.replaces === undefined) return this;
       // It is a lock like any other from here on, but for nodes that still have the former value.
-      round.former = { value: round.replaces, untilMs: clock.monotonicMs() + round.ttlMs };
+      this.former = { value: round.replaces, untilMs: clock.monotonicMs() + round.ttlMs };
       round.replaces = undefined;
       return this;
     }
@@ -304,17 +315,15 @@ export class HeldLock extends TimerEntry {
    * @throws {TypeError} If it is in shared mode.
    */
   handOver(): void {
-    const { client, resources, settings: { onEvent }, round } = this;
+    const { resources, settings: { onEvent }, round } = this;
     if (round.mode) {
       throw new TypeError(`Cannot hand over ${lockName(resources)} as it is in shared mode`);
     }
     this.throwIfOver("hand over");
     // mutation: giver-keeps-holding
-    this.#end = "handed-over";
+    this.#finish("handed-over");
     this.#released = Promise.resolve(false);
-    client.wheel.cancel(this);
-    round.cancel();
-    undoFormer(round);
+    this.#deleteFormer();
     this.leaveLocalQueue();
     if (!onEvent) return;
     const [holder, heldMs] = [holderOf(round.value), round.tookMs];
@@ -324,7 +333,7 @@ export class HeldLock extends TimerEntry {
   /** Gives the keys their former value back, so that another call can adopt the lock (step 9). */
   #giveBack(): void {
     this.handOver();
-    undo(this.round, true);
+    undoAttempt(this.round);
   }
 
   /** Has the next call of this client for the keys ask for them. */
@@ -355,7 +364,7 @@ export class HeldLock extends TimerEntry {
   }
 
   override onClosed(): void {
-    // a listener has closed the client, and handOut() gives the lock back
+    // a listener has closed the client, and deliver() gives the lock back
     if (this.round.replaces !== undefined) return;
     this.lose("closed", new Error("the lock client was closed"));
   }
@@ -365,12 +374,18 @@ export class HeldLock extends TimerEntry {
    * which is notified of the end only now, stops working. Most keys are gone by then. But an
    * extension without answers may have prolonged some, and a node that hung may set one late.
    */
-  #undoLater(): void {
-    const giveBack = () => undo(this.round);
+  #takeBackLater(): void {
+    const takeBack = () => this.#takeBack();
     const delayMs = this.keysLeftMs();
     // mutation: doubtful-extension-stays
-    if (delayMs > 0) this.client.wheel.after(delayMs, giveBack, giveBack);
-    else giveBack();
+    if (delayMs > 0) this.client.wheel.after(delayMs, takeBack, takeBack);
+    else takeBack();
+  }
+
+  /** Takes the keys back now, and does not wait for it. */
+  #takeBack(): void {
+    takeBack(this.round, this.#newRelease());
+    this.#deleteFormer();
   }
 
   #runOut(): void {
@@ -400,34 +415,68 @@ export class HeldLock extends TimerEntry {
   }
 
   async #release(): Promise<boolean> {
-    const { client, settings, round: won } = this;
-    let round = won.follow(); // it reads the clocks
-    const leftMs = this.#leftAt(round.startMs);
-    const ranOut = this.#end !== undefined || leftMs <= 0;
+    const { client, settings } = this;
+    const leftMs = this.#leftAt(client.wheel.continuous.nowMs());
+    const ranOut = !this.active || leftMs <= 0;
     // mutation: held-after-release
-    this.#end ??= "released"; // step 5: before any key is deleted
-    client.wheel.cancel(this);
-    won.cancel();
+    if (this.active) this.#finish("released"); // step 5: before any key is deleted
     const crowded = !client.releases.enter();
     let inside = true;
     if (crowded) {
       client.beginCall(); // so that nodes close after it was sent
       inside = await client.releases.wait(Infinity); // else the client closes, and all are sent now
-      round = won.follow();
     }
-    const keptMs = isKept(won) ? won.keptMs!() : 0;
-    if (keptMs > 0) {
-      round.keptMs = won.keptMs!;
-      leaveQueues(won);
-    } else if (hasTicket(won)) {
-      round.ticket = won.ticket;
-    }
+    const { keptMs } = this;
+    const round = this.#newRelease();
     const asked = round.ask(askToRelease, settings.nodeTimeoutMs);
-    undoFormer(won);
+    this.#deleteFormer();
     if (crowded) client.endCall();
     await asked;
     if (inside) client.releases.leave();
     return this.#concludeRelease(round, ranOut, leftMs, keptMs);
+  }
+
+  /**
+   * What has the nodes delete the keys, and take the ticket out of their queues. If the keys are to
+   * live on, the ticket leaves by itself, because nobody is notified then.
+   */
+  #newRelease(): Round<ClientState> {
+    const { round: won, client: { nodes } } = this;
+    const { ticket, keys } = won;
+    const release = won.follow();
+    // A lock of a pool, and one in shared mode, has left the queues when it was won.
+    const stands = ticket && !won.pool && !won.mode;
+    // mutation: at-least-is-forgotten
+    if (this.keptMs > 0) {
+      const { keptUntilMs, client: { wheel: { clock } } } = this;
+      release.keptMs = () => keptUntilMs! - clock.monotonicMs();
+      if (stands) { for (const node of nodes) node.leaveQueue?.(keys, ticket.ticketId); }
+    } else if (stands) {
+      release.ticket = ticket;
+    }
+    return release;
+  }
+
+  /**
+   * Has the former value of an adopted lock deleted on the nodes that have not adopted it: until
+   * the lock ends, each extension has them adopt it.
+   */
+  #deleteFormer(): void {
+    const { former, client, round } = this;
+    if (!former) return;
+    const ttlMs = former.untilMs - client.wheel.clock.monotonicMs();
+    // mutation: former-value-stays
+    if (ttlMs > 0) deleteValue(client, round.keys, former.value, ttlMs, round);
+  }
+
+  /**
+   * Ends the lock: it is not held from here on (step 6), and no node sends anything more for it
+   * that could set a key.
+   */
+  #finish(end: "released" | "handed-over" | LockLostError): void {
+    this.#end = end;
+    this.client.wheel.cancel(this);
+    this.round.cancel();
   }
 
   /** Apart from the function that waits, because the locals of that one are on the heap. */

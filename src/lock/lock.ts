@@ -218,7 +218,7 @@ export class Lock implements AsyncDisposable {
     const { resources, round } = this.#lock;
     this.#lock.handOver();
     const { value, ttlMs } = round;
-    const keptMs = Math.max(Math.ceil(round.keptMs?.() ?? 0), 0);
+    const keptMs = Math.ceil(this.#lock.keptMs);
     return handOverToken({ value, ttlMs, keptMs, resources });
   }
 

@@ -63,10 +63,9 @@ async function tryExtend(
   if (extended) lock.extended(round, newValidityMs);
   report(lock, round, extended);
   if (extended) {
-    const token = lock.fencingToken;
     round.forEachDenied((nodeIndex, missing) => {
       // mutation: filled-in-after-its-end
-      if (lock.held) fillIn(won, ttlMs, nodeIndex, missing, token);
+      if (lock.held) fillIn(lock, ttlMs, nodeIndex, missing);
     });
   }
   if (round.deniedByMajority) {
@@ -151,20 +150,18 @@ function report(lock: HeldLock, round: Round, extended: boolean): void {
  * too, has given the former value back. It is asked to adopt the lock, for as long as that value
  * may live.
  *
- * @param won The round that won the lock. Its release takes these keys back as well.
+ * @param lock The lock. Its release takes these keys back as well. The counter of the node is
+ * raised to its fencing token, if it has one.
  * @param ttlMs How long the keys are to live, in milliseconds.
  * @param nodeIndex Which node.
  * @param missing Whether it has only found keys missing.
- * @param token The fencing token, if the nodes count: the node's counter is raised to it.
  */
 function fillIn(
-  won: Round,
+  { round: won, former, fencingToken, client: { nodes, wheel } }: HeldLock,
   ttlMs: number,
   nodeIndex: number,
   missing: boolean,
-  token: number | undefined,
 ): void {
-  const { former, nodeSet: { nodes, wheel } } = won;
   // mutation: adopted-lock-never-heals
   const adopts = !missing && former !== undefined && wheel.clock.monotonicMs() < former.untilMs;
   if (!missing && !adopts) return;
@@ -176,8 +173,8 @@ function fillIn(
   filling.entersAtOnce = true;
   if (adopts) filling.replaces = former.value;
   askToAcquire(node, filling, nodeIndex);
-  if (token === undefined) return;
+  if (fencingToken === undefined) return;
   const raising = won.follow(ttlMs);
-  raising.counterFloor = token;
+  raising.counterFloor = fencingToken;
   node.raiseCounters!(raising, nodeIndex);
 }

@@ -31,7 +31,7 @@ export async function runUsing<T>(lock: Lock, routine: Routine<T>): Promise<T> {
   const held = heldLock(lock);
   const { settings: { signal }, client: { wheel } } = held;
   const abort = () => held.abort(signal!.reason);
-  held.handOut();
+  held.deliver();
   wheel.ref(); // a routine may wait for nothing but the end of the lock
   if (signal) onAbort(signal, abort);
   try {

@@ -23,13 +23,14 @@ export function adaptedNode(node: LockNode): QuorumNode {
   const { name } = node;
   const ask = (asked: "acquire" | "extend" | "adopt" | "release" | "raiseCounters") => {
     return (request: QuorumRequest, nodeIndex: number): void => {
-      const { keys, value, counterFloor, replaces, mode } = request;
+      const { keys, value, counterHint, counterFloor, replaces, mode } = request;
       const keptMs = Math.ceil(request.keptMs?.() ?? 0);
       const shortens = keptMs > 0 || undefined;
       const [method, ttlMs] = shortens ? ["extend", keptMs] as const : [asked, request.ttlMs];
       // Called at once, because requests take effect in the order of the calls.
       new Promise<Grant>((resolve) => {
-        resolve(node[method]!({ keys, value, ttlMs, counterFloor, replaces, shortens, mode }));
+        const parts = { keys, value, ttlMs, counterHint, counterFloor, replaces, shortens, mode };
+        resolve(node[method]!(parts));
       }).then((grant) => {
         const outcome = Number.isSafeInteger(grant) ? GRANTED : OUTCOMES.get(grant);
         if (outcome === undefined) {

@@ -14,10 +14,11 @@ export interface LockRequest {
   /** The TTL for the keys, in milliseconds. */
   readonly ttlMs: number;
   /**
-   * Only with fencing tokens. In an acquisition: what a missing counter starts from, in
-   * microseconds since 1970, if the node's clock is within a minute of it. In `raiseCounters`: the
-   * token, to which they are raised.
+   * Only in an acquisition with a fencing token: what a missing counter starts from, in
+   * microseconds since 1970, if the node's clock is within a minute of it.
    */
+  readonly counterHint?: number | undefined;
+  /** Only in `raiseCounters`: the token, to which counters are raised that are below it. */
   readonly counterFloor?: number | undefined;
   /**
    * Only in an adoption: the value that the keys must have, and that `value` replaces. With a

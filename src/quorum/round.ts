@@ -1,24 +1,30 @@
 /**
- * Asking all nodes at once and deciding as soon as a decision is possible.
+ * Asking all nodes at once, counting how they answer, and deciding as soon as a decision is
+ * possible.
  *
  * @module
  */
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
+import { TimerEntry } from "../time/timer_wheel.ts";
+import type { Vote } from "../vote.ts";
 import { answerDueMs } from "./ask_node.ts";
-import type { KeyPool, NodeSet, QuorumNode, QuorumRequest } from "./quorum_node.ts";
-import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
 import {
+  CONTENDED,
   type Detail,
   FAILED,
   GRANTED,
   isDenial,
+  isGrant,
+  MISSING,
   type Outcome,
   OUTDATED,
+  PENDING,
   QUEUED,
   TIMED_OUT,
   UNSENT,
 } from "./outcome.ts";
-import { Tally } from "./tally.ts";
+import type { KeyPool, NodeSet, QuorumNode, QuorumRequest } from "./quorum_node.ts";
+import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
 
 /** Sends one node the request of a round. */
 export type Question = (node: QuorumNode, request: QuorumRequest, nodeIndex: number) => void;
@@ -40,11 +46,62 @@ export const askToRaiseCounters: Question = (node, request, index) =>
   node.raiseCounters!(request, index);
 export const askToRelease: Question = (node, request, index) => node.release(request, index);
 
+/** What votes call each of these. */
+const VOTES: readonly (Vote["outcome"] | undefined)[] = [
+  undefined,
+  "granted",
+  "granted",
+  "granted",
+  "denied",
+  "denied",
+  "denied",
+  "failed",
+  "failed",
+  "timed-out",
+  "quarantined",
+];
 /**
- * One request to all nodes. It is its own request, deadline and tally, so that an uncontended lock
- * allocates one object and one promise for it.
+ * A node's answer and when it came are one number: microseconds since the request, times this, plus
+ * one of the above. So a lock keeps one small array.
  */
-export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> implements QuorumRequest {
+const OUTCOMES_MAX = 16;
+const MICROSECONDS_PER_MS = 1_000;
+/**
+ * The answers before any node has answered, of as many nodes as a client may have: a copy is faster
+ * than to fill an array.
+ */
+const NONE_ANSWERED: readonly number[] = /* @__PURE__ */ new Array(31).fill(PENDING);
+
+/** What the nodes have counted for a fencing token. */
+export interface Counts {
+  /** The counter that each node answered last. */
+  readonly last: (number | undefined)[];
+  /** The value to which counters must be raised at least, because a node's may be outdated. */
+  min: number;
+  /** The token of the lock, once a quorum has counted alike. */
+  token?: number;
+}
+
+/** The state of a vote that may not be complete. */
+export type Decision = "open" | "granted" | "refused";
+
+/**
+ * Decides a vote: granted once a quorum granted, refused once no quorum can be reached any more,
+ * also if N is even.
+ */
+export function decide(granted: number, pending: number, quorum: number): Decision {
+  if (granted >= quorum) return "granted";
+  // mutation: settled-by-grants-alone
+  return granted + pending < quorum ? "refused" : "open";
+}
+
+/**
+ * One request to all nodes, and how they have answered it so far. It is its own request and
+ * deadline, so that an uncontended lock allocates one object and one promise for it.
+ */
+export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implements QuorumRequest {
+  /** The nodes that are asked. */
+  readonly nodeSet: Nodes;
   readonly keys: readonly string[];
   readonly value: string;
   ttlMs: number;
@@ -54,29 +111,44 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
   declare mode?: "shared";
   declare entersAtOnce?: boolean;
   declare pool?: KeyPool;
+  declare counterHint?: number;
   declare counterFloor?: number;
   declare guardMs?: number;
   declare replaces?: string;
   declare keptMs?: () => number;
+  declare keepsTicket?: boolean;
   /**
    * Whether it lingers for a grant if it is refused without one. A round with a ticket always
    * lingers.
    */
   declare seeksGrant?: boolean;
-  /**
-   * Of an adopted lock: the value that it has replaced, which some nodes may have, and until when,
-   * by the monotonic clock.
-   */
-  declare former?: { readonly value: string; readonly untilMs: number };
+  /** With fencing tokens, what the nodes have counted, and the token once they agree. */
+  declare counts?: Counts;
+  /** Called for every node that denies from now on. */
+  declare onDenied?: (nodeIndex: number, missing: boolean) => void;
+  /** Why nodes failed, by their indexes. */
+  declare errors?: Error[];
   /**
    * How long it waits for first connections that are being made, in milliseconds: only an
    * acquisition does.
    */
   connectingMs = 0;
-  /** The continuous clock when the round began, before the first byte was sent. */
+  /** When the round began, before the first byte was sent: by the continuous clock. */
   readonly startMs: number;
+  /** The same by the monotonic clock. */
+  readonly sinceMs: number;
+  /** How many nodes granted, and how many denied. */
+  granted = 0;
+  denied = 0;
+  /** How many failed, did not answer in time, or are in quarantine. */
+  failed = 0;
+  /** One bit a node: which nodes were asked to set missing keys again. */
+  filledInOn = 0;
   /** The round that won the lock which this one extends or releases. */
   readonly #origin: Round<Nodes> | undefined;
+  readonly #answers: number[];
+  /** Whether a refusal waits for more answers, because the reason matters. */
+  #waitsForReasons = false;
   #cancelled = false;
   #timeoutMs = 0;
   #settle: (() => void) | undefined = undefined;
@@ -95,16 +167,18 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
     ttlMs: number,
     origin?: Round<Nodes>,
   ) {
+    super();
     const { continuous } = nodeSet.wheel;
-    const monotonicMs = continuous.look();
-    super(nodeSet, monotonicMs);
+    this.nodeSet = nodeSet;
     this.keys = keys;
     this.value = value;
     this.ttlMs = ttlMs;
     if (origin?.guardMs) this.guardMs = origin.guardMs;
     if (origin?.mode) this.mode = origin.mode;
+    this.sinceMs = continuous.look();
+    this.startMs = this.sinceMs + continuous.steppedMs;
     this.#origin = origin;
-    this.startMs = monotonicMs + continuous.steppedMs;
+    this.#answers = NONE_ANSWERED.slice(0, nodeSet.nodes.length);
   }
 
   /** How much time may have passed since it began, in milliseconds. */
@@ -138,7 +212,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
   ask(question: Question, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const { nodes, wheel } = this.nodeSet;
     this.#timeoutMs = timeoutMs;
-    this.waitsForReasons = question === askToRelease;
+    this.#waitsForReasons = question === askToRelease;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       question(nodes[nodeIndex], this, nodeIndex);
     }
@@ -167,8 +241,108 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
     this.#cancelled = true;
   }
 
-  override maySet(nodeIndex: number): boolean {
-    return this.#origin ? this.#origin.maySet(nodeIndex) : super.maySet(nodeIndex);
+  /** How many nodes have not answered, and still have time to. */
+  get pending(): number {
+    return this.nodeSet.nodes.length - this.granted - this.denied - this.failed;
+  }
+
+  /** The decision by the votes so far. */
+  get decision(): Decision {
+    return decide(this.granted, this.pending, this.nodeSet.quorum);
+  }
+
+  /** Whether so many nodes gave no answer that the others are too few for a quorum. */
+  get unanswered(): boolean {
+    return this.failed > this.nodeSet.nodes.length - this.nodeSet.quorum;
+  }
+
+  /** Whether so many nodes denied that the others are too few for a quorum. */
+  get deniedByMajority(): boolean {
+    return this.denied > this.nodeSet.nodes.length - this.nodeSet.quorum;
+  }
+
+  /** Whether there is nothing more to wait for. */
+  get settled(): boolean {
+    const { decision } = this;
+    if (decision !== "refused" || !this.#waitsForReasons) return decision !== "open";
+    // A release without a quorum has to know why: the lock was gone, or the nodes do not answer.
+    return this.deniedByMajority || this.pending === 0;
+  }
+
+  /** Whether a node granted. */
+  grantedBy(nodeIndex: number): boolean {
+    return isGrant(this.#outcomeOf(nodeIndex));
+  }
+
+  /** Whether a node denied. */
+  deniedBy(nodeIndex: number): boolean {
+    return isDenial(this.#outcomeOf(nodeIndex));
+  }
+
+  /** Whether a node denied, and has put the ticket in its queues. */
+  queuedBy(nodeIndex: number): boolean {
+    return this.#outcomeOf(nodeIndex) === QUEUED;
+  }
+
+  /** Whether a node has not answered, and still has time to. */
+  pendingOn(nodeIndex: number): boolean {
+    return this.#outcomeOf(nodeIndex) === PENDING;
+  }
+
+  /**
+   * Whether keys of the lock may be set on a node: one that denied or got nothing has none, unless
+   * it was filled in.
+   */
+  maySet(nodeIndex: number): boolean {
+    if (this.#origin) return this.#origin.maySet(nodeIndex);
+    if (this.filledInOn & 1 << nodeIndex) return true;
+    if (this.deniedBy(nodeIndex)) return this.nodeSet.nodes[nodeIndex].resends === true;
+    return this.#outcomeOf(nodeIndex) !== UNSENT;
+  }
+
+  /**
+   * Calls `act` for every node that denied, and for each that will, with whether it has only found
+   * keys missing.
+   */
+  forEachDenied(act: (nodeIndex: number, missing: boolean) => void): void {
+    this.#answers.forEach((_, nodeIndex) => {
+      if (this.deniedBy(nodeIndex)) act(nodeIndex, this.#outcomeOf(nodeIndex) === MISSING);
+    });
+    this.onDenied = act;
+  }
+
+  /** How many nodes answered that keys are missing. */
+  get missing(): number {
+    return this.#answers.filter((_, nodeIndex) => this.#outcomeOf(nodeIndex) === MISSING).length;
+  }
+
+  /** Whether a node that released the keys answered that others wait for them. */
+  get hasWaiters(): boolean {
+    return this.#answers.some(isContended);
+  }
+
+  /** How long the slowest node took that has granted or denied, in milliseconds. */
+  get slowestMs(): number {
+    return Math.max(
+      0,
+      ...this.#answers.map((_, nodeIndex) => {
+        const answered = this.grantedBy(nodeIndex) || this.deniedBy(nodeIndex);
+        return answered ? this.#elapsedMsOf(nodeIndex) : 0;
+      }),
+    );
+  }
+
+  /** The answers so far; a node is left out that has not answered and still has time to. */
+  get votes(): readonly Vote[] {
+    const votes: Vote[] = [];
+    this.nodeSet.nodes.forEach(({ name: node }, nodeIndex) => {
+      const outcome = VOTES[this.#outcomeOf(nodeIndex)];
+      if (!outcome) return;
+      const elapsedMs = this.#elapsedMsOf(nodeIndex);
+      const error = this.errors?.[nodeIndex];
+      votes.push(error ? { node, outcome, elapsedMs, error } : { node, outcome, elapsedMs });
+    });
+    return votes;
   }
 
   answer(
@@ -178,7 +352,9 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
     atMs: number = this.nodeSet.wheel.clock.monotonicMs(),
   ): void {
     const { counts, pool } = this;
-    if (outcome === FAILED || outcome === UNSENT) this.noteError(nodeIndex, detail as Error);
+    if (outcome === FAILED || outcome === UNSENT) {
+      (this.errors ??= [])[nodeIndex] ??= detail as Error;
+    }
     if (outcome === OUTDATED && counts) counts.min = Math.max(counts.min, detail as number);
     const position = outcome === QUEUED ? detail as QueuePosition : undefined;
     if (pool && isDenial(outcome)) {
@@ -186,7 +362,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
     }
     // A counter that was raised counts only on a node that granted the lock.
     const counted = outcome === GRANTED && this.#origin?.grantedBy(nodeIndex) !== false;
-    this.note(nodeIndex, outcome, atMs, counted ? detail as number | undefined : undefined);
+    this.#note(nodeIndex, outcome, atMs, counted ? detail as number | undefined : undefined);
     // which looks at what is noted
     if (position) this.ticket?.onEnqueued(nodeIndex, position, this.sinceMs, atMs);
     this.#settleIfDecided();
@@ -216,7 +392,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       if (!this.pendingOn(nodeIndex)) continue;
       const dueMs = answerDueMs(nodes[nodeIndex], this.sinceMs, timeoutMs, this.connectingMs);
-      if (dueMs <= nowMs) this.note(nodeIndex, TIMED_OUT, nowMs);
+      if (dueMs <= nowMs) this.#note(nodeIndex, TIMED_OUT, nowMs);
       else nextMs = Math.min(nextMs, dueMs, nowMs + timeoutMs);
     }
     this.#settleIfDecided();
@@ -225,6 +401,33 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
 
   override onClosed(): void {
     this.stop();
+  }
+
+  /**
+   * Notes an answer, or that none came in time. A late answer counts, and replaces the node's
+   * time-out; a second one does not.
+   *
+   * @param outcome How the node answered.
+   * @param atMs When, by the monotonic clock.
+   * @param count With fencing tokens, the node's counter.
+   */
+  #note(nodeIndex: number, outcome: Outcome, atMs: number, count?: number): void {
+    const before = this.#outcomeOf(nodeIndex);
+    if (before === TIMED_OUT) this.failed--;
+    else if (before !== PENDING) return;
+    const elapsedUs = Math.max(Math.round((atMs - this.sinceMs) * MICROSECONDS_PER_MS), 0);
+    this.#answers[nodeIndex] = elapsedUs * OUTCOMES_MAX + outcome;
+    // mutation: filled-in-node-counts
+    const granted = isGrant(outcome);
+    const denied = isDenial(outcome);
+    if (granted) this.granted++;
+    else if (denied) this.denied++;
+    else this.failed++;
+    if (denied) this.onDenied?.(nodeIndex, outcome === MISSING);
+    if (!this.counts) return;
+    // the key is gone, so its counter does not count
+    if (denied) this.counts.last[nodeIndex] = undefined;
+    else if (count !== undefined) this.counts.last[nodeIndex] = count;
   }
 
   #settleIfDecided(): void {
@@ -239,6 +442,14 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
     const lingerMs = Math.max(nowMs - this.sinceMs, LINGER_MS_MIN);
     wheel.schedule(this, Math.min(this.dueMs, nowMs + lingerMs));
   }
+
+  #outcomeOf(nodeIndex: number): number {
+    return this.#answers[nodeIndex] % OUTCOMES_MAX;
+  }
+
+  #elapsedMsOf(nodeIndex: number): number {
+    return Math.floor(this.#answers[nodeIndex] / OUTCOMES_MAX) / MICROSECONDS_PER_MS;
+  }
 }
 
 /** Has `signal` stop the round, and returns what settles it: with the listener gone. */
@@ -249,4 +460,8 @@ function stopOnAbort(round: Round, signal: AbortSignal, resolve: () => void): ()
     offAbort(signal, stop);
     resolve();
   };
+}
+
+function isContended(answer: number): boolean {
+  return answer % OUTCOMES_MAX === CONTENDED;
 }

@@ -87,10 +87,10 @@ function acquisition(script: Script, queues = false): Operation {
     script,
     queues,
     args(request, call) {
-      const { keys, value, ttlMs, counterFloor, ticket, pool, mode, entersAtOnce } = request;
+      const { keys, value, ttlMs, counterHint, ticket, pool, mode, entersAtOnce } = request;
       const args = pool ? [String(pool.place + 1), value] : [value];
       args.push(String(ttlMs));
-      if (!mode) args.push(counterFloor === undefined ? NONE : String(counterFloor));
+      if (!mode) args.push(counterHint === undefined ? NONE : String(counterHint));
       if (queues) args.push(...ticketArgs(ticket!));
       else if (mode && !entersAtOnce) args.push(NONE);
       return callArgs(call, script, pool?.keys ?? keys, ...args);
@@ -113,14 +113,14 @@ function ticketArgs({ ticketId, score, agreed }: QueueTicket): string[] {
  * queues.
  */
 export function acquireOperation(
-  { keys, counterFloor, pool, mode }: QuorumRequest,
+  { keys, counterHint, pool, mode }: QuorumRequest,
   queues: boolean,
 ): Operation {
   if (mode) return queues ? SHARE_OR_QUEUE : SHARE_KEYS;
   if (pool) return queues ? SET_ANY_OR_QUEUE : SET_ANY;
   if (queues) return SET_OR_QUEUE;
   if (keys.length > 1) return SET_KEYS;
-  return counterFloor === undefined ? SET_KEY : COUNT_KEY;
+  return counterHint === undefined ? SET_KEY : COUNT_KEY;
 }
 
 /**
@@ -130,12 +130,12 @@ export function acquireOperation(
 export const ADOPT_KEYS: Operation = {
   kind: "acquire",
   script: ADOPT,
-  args({ keys, value, ttlMs, replaces, counterFloor }, call) {
+  args({ keys, value, ttlMs, replaces, counterHint }, call) {
     const args = [value, String(ttlMs), replaces!];
-    if (counterFloor !== undefined) args.push(String(counterFloor));
+    if (counterHint !== undefined) args.push(String(counterHint));
     return callArgs(call, ADOPT, keys, ...args);
   },
-  read: (reply, request) => reply === -1 ? MISSING : countOrDenial(reply, request),
+  read: (reply, request) => reply === -1 ? MISSING : reply === 0 ? DENIED : grantOf(reply, request),
 };
 
 // Counters, extensions and releases
@@ -146,7 +146,7 @@ export const RAISE_COUNTERS: Operation = {
   script: RAISE,
   args: ({ keys, value, counterFloor }, call) =>
     callArgs(call, RAISE, keys, value, String(counterFloor)),
-  read: countOrDenial,
+  read: (reply) => reply === 0 ? DENIED : isCount(reply) ? GRANTED : undefined,
 };
 
 /** Extends all keys. */
@@ -298,13 +298,12 @@ function outcomeOf(
 }
 
 /** A grant replies 1, and with fencing tokens the counter. */
-function grantOf(reply: RawReply, { counterFloor }: QuorumRequest): Outcome | undefined {
-  if (counterFloor === undefined) return reply === 1 ? GRANTED : undefined;
-  return Number.isSafeInteger(reply) && Number(reply) > 0 ? GRANTED : undefined;
+function grantOf(reply: RawReply, { counterHint }: QuorumRequest): Outcome | undefined {
+  return (counterHint === undefined ? reply === 1 : isCount(reply)) ? GRANTED : undefined;
 }
 
-function countOrDenial(reply: RawReply, request: QuorumRequest): Outcome | undefined {
-  return reply === 0 ? DENIED : grantOf(reply, request);
+function isCount(reply: RawReply): boolean {
+  return Number.isSafeInteger(reply) && Number(reply) > 0;
 }
 
 /** A denial without a ticket replies 0, and of a pool which of its keys are free. */
@@ -331,11 +330,11 @@ export function detailOf(
   outcome: Outcome,
   reply: RawReply,
   { kind }: Operation,
-  { counterFloor }: QuorumRequest,
+  { counterHint }: QuorumRequest,
 ): number | QueuePosition | undefined {
   if (outcome === QUEUED) return queuePosition(reply);
   if (Array.isArray(reply)) return reply.find(isNumber); // a denial of a pool
-  const counts = counterFloor !== undefined && (kind === "acquire" || kind === "raise");
+  const counts = kind === "raise" || kind === "acquire" && counterHint !== undefined;
   return outcome === GRANTED && counts && isNumber(reply) ? reply : undefined;
 }
 

@@ -70,8 +70,8 @@ const DEFECTS = {
   "gets, then sets": (good, store) =>
     inTurn(good, {
       async acquire(request) {
-        const { keys, value, ttlMs, counterFloor } = request;
-        if (counterFloor) return await good.acquire(request);
+        const { keys, value, ttlMs, counterHint } = request;
+        if (counterHint) return await good.acquire(request);
         const found = await Promise.all(keys.map((key) => good.inspect(key)));
         await step();
         if (found.some((state) => state !== undefined)) return "denied";

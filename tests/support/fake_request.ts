@@ -69,6 +69,7 @@ export class FakeRequest implements QuorumRequest {
   unsent = false;
   shared: unknown = undefined;
   readonly guardMs: number = 0;
+  readonly counterHint?: number;
   readonly counterFloor?: number;
   countMin: number | undefined = undefined;
   readonly replaces?: string;

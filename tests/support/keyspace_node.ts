@@ -44,6 +44,7 @@ export interface Call {
   readonly keys: readonly string[];
   readonly value: string;
   readonly ttlMs: number;
+  readonly counterHint: number | undefined;
   readonly counterFloor: number | undefined;
   /** The priority of an acquisition; `undefined` without a ticket. */
   readonly priority: "in-order" | undefined;
@@ -373,7 +374,7 @@ export class KeyspaceNode implements QuorumNode {
       return request.answer(nodeIndex, QUARANTINED);
     }
     if (guarded && detail !== undefined && this.outdated) {
-      return request.answer(nodeIndex, OUTDATED, request.counterFloor);
+      return request.answer(nodeIndex, OUTDATED, request.counterFloor ?? request.counterHint);
     }
     request.answer(nodeIndex, outcome, detail);
   }
@@ -393,10 +394,10 @@ export class KeyspaceNode implements QuorumNode {
   }
 
   #note(operation: Operation, request: Pick<QuorumRequest, "keys" | "value" | "ttlMs" | "ticket">) {
-    const { keys, value, ttlMs, ticket, counterFloor } = request as QuorumRequest;
+    const { keys, value, ttlMs, ticket, counterHint, counterFloor } = request as QuorumRequest;
     const priority = ticket && "in-order";
     const atMs = this.#clock.monotonicMs();
-    this.calls.push({ operation, keys, value, ttlMs, counterFloor, priority, atMs });
+    this.calls.push({ operation, keys, value, ttlMs, counterHint, counterFloor, priority, atMs });
   }
 
   #later(ms: number, act: () => void): void {

@@ -118,17 +118,17 @@ export class NodeBench extends StreamBench implements ReleaseListener {
    */
   async opened(): Promise<this> {
     if (this.network.transports.length === 0) await this.connected();
-    const counterFloor = 1;
+    const counterHint = 1;
     const ticket = ticketOf();
     for (const keys of [["k"], ["k", "l"]]) {
-      for (const parts of [{}, { counterFloor }, { ticket }, { counterFloor, ticket }]) {
+      for (const parts of [{}, { counterHint }, { ticket }, { counterHint, ticket }]) {
         this.ask("acquire", new FakeRequest(keys, parts));
       }
       this.ask("extend", new FakeRequest(keys));
       this.ask("release", new FakeRequest(keys));
     }
     this.ask("adopt", new FakeRequest("k", { replaces: "w" }));
-    this.ask("raiseCounters", new FakeRequest("k", { counterFloor }));
+    this.ask("raiseCounters", new FakeRequest("k", { counterFloor: 1 }));
     this.node.leaveQueue(["k"], TICKET_ID);
     await runMicrotasks();
     await this.answer(":0\r\n".repeat(15));

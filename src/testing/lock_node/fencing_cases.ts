@@ -67,8 +67,8 @@ export const FENCING_CASES: readonly Case[] = [
 
 /** Acquires, and returns the counter. */
 async function acquireCounted(bench: Bench, wish: Wish): Promise<number> {
-  const counterFloor = Math.floor((systemClock.wallMs() + 1_000) * 1_000);
-  const { count } = await bench.expect("granted", "acquire", { ...wish, counterFloor });
+  const counterHint = Math.floor((systemClock.wallMs() + 1_000) * 1_000);
+  const { count } = await bench.expect("granted", "acquire", { ...wish, counterHint });
   check(Number.isSafeInteger(count) && count! > 0, `it granted with the counter ${count}`);
   return count!;
 }

@@ -69,7 +69,7 @@ for (
     prepare(cluster.nodes);
     assertEquals(await tokenOf(cluster), token);
     assertEquals(cluster.steps, Array(more.length).fill("acquire"));
-    for (const { calls: [{ counterFloor }] } of cluster.nodes) assertEquals(counterFloor, HINT);
+    for (const { calls: [{ counterHint }] } of cluster.nodes) assertEquals(counterHint, HINT);
   });
 }
 

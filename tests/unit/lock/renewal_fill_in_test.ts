@@ -84,7 +84,7 @@ Deno.test("Lock.extend() keeps the fencing token, and raises the counter of a no
   await runMicrotasks();
   assertEquals(lock.fencingToken, token);
   assertEquals(node.steps, "acquire extend acquire raiseCounters");
-  assertEquals(node.asked("acquire")[1].counterFloor, undefined); // it does not count
+  assertEquals(node.asked("acquire")[1].counterHint, undefined); // it does not count
   assertEquals(cluster.nodes.map((each) => each.counter()), [token, token, token]);
   assertEquals(cluster.holders(), Array(3).fill(lock.value));
 });

@@ -7,7 +7,7 @@ import {
   QUEUED,
   UNSENT,
 } from "../../../src/quorum/outcome.ts";
-import { undo } from "../../../src/lock/undo.ts";
+import { takeBack } from "../../../src/lock/undo.ts";
 import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { Round } from "../../../src/quorum/round.ts";
 import { Cluster } from "../../support/cluster.ts";
@@ -23,19 +23,19 @@ function setUp(nodeCount: number) {
   return { nodes, clock, round };
 }
 
-Deno.test("undo() releases under the round's value whatever nodes do, waits for none, and cancels the round", () => {
+Deno.test("takeBack() releases under the round's value whatever nodes do, waits for none, and cancels the round", () => {
   const { clock, nodes, round } = setUp(3);
   nodes[1].mode = "fail";
   nodes[2].mode = "hang";
   const requests: unknown[] = [];
   const { release } = nodes[0];
   nodes[0].release = (request: QuorumRequest, nodeIndex) => {
-    const { ttlMs, keys, wanted } = request;
-    requests.push([request.maySet!(nodeIndex), ttlMs, keys, wanted]);
+    const { ttlMs, keys } = request;
+    requests.push([request.maySet!(nodeIndex), ttlMs, keys]);
     release.call(nodes[0], request, nodeIndex);
   };
-  undo(round);
-  assertEquals([round.wanted, requests], [false, [[true, 1_000, ["k"], true]]]);
+  takeBack(round, round.follow());
+  assertEquals([round.wanted, requests], [false, [[true, 1_000, ["k"]]]]);
   for (const { calls } of nodes) {
     assertEquals(calls.map(({ operation, value }) => [operation, value]), [["release", "v"]]);
   }
@@ -86,11 +86,11 @@ const ANSWERS: readonly (readonly [
 ];
 
 for (const [what, answer, maySet, asked] of ANSWERS) {
-  Deno.test(`undo() ${asked ? "asks" : "leaves out"} a node that ${what}, where a key ${maySet ? "may" : "cannot"} be set`, () => {
+  Deno.test(`takeBack() ${asked ? "asks" : "leaves out"} a node that ${what}, where a key ${maySet ? "may" : "cannot"} be set`, () => {
     const { nodes, round } = setUp(1);
     answer(round, nodes[0]);
     assertEquals([round.maySet(0), round.follow().maySet(0)], [maySet, maySet]);
-    undo(round);
+    takeBack(round, round.follow());
     assertEquals(nodes[0].asked("release").length, asked ? 1 : 0);
   });
 }

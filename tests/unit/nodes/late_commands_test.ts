@@ -1,5 +1,5 @@
 import { assertEquals, assertLess } from "@std/assert";
-import { undo } from "../../../src/lock/undo.ts";
+import { undoAttempt } from "../../../src/lock/undo.ts";
 import type { SubscribeChannel } from "../../../src/nodes/mod.ts";
 import type { QuorumNode } from "../../../src/quorum/quorum_node.ts";
 import { createNodeSet } from "../../support/node_set.ts";
@@ -190,7 +190,7 @@ Deno.test("commandNode() takes a place in the queue for no proof that nothing wa
     };
     await round.ask(askToAcquire, 5_000);
     assertEquals([round.queuedBy(0), await client.value("k")], [true, "v"]);
-    undo(round, true);
+    undoAttempt(round);
     await eventually(async () => await client.value("k") === null);
     wheel.close();
   });

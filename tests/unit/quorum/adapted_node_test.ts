@@ -42,7 +42,8 @@ for (const [answer, outcome, detail] of ANSWERS) {
 Deno.test("adaptedNode() asks at once, in the order of the calls, and hands out nothing but plain data", () => {
   const { node, asked } = setUp(() => new Promise<Grant>(() => {}));
   const request = new FakeRequest(["k", "l"], {
-    counterFloor: 5,
+    counterHint: 5,
+    counterFloor: 6,
     replaces: "u",
     mode: "shared",
     ticket: ticketOf(),
@@ -50,8 +51,8 @@ Deno.test("adaptedNode() asks at once, in the order of the calls, and hands out 
   for (const method of ["acquire", "extend", "adopt", "release", "raiseCounters"] as const) {
     node[method]!(request, 0);
   }
-  const sent = { counterFloor: 5, replaces: "u", shortens: undefined, mode: "shared" } as const;
-  const plain = { keys: ["k", "l"], value: "v", ttlMs: 1_000, ...sent };
+  const sent = { counterHint: 5, counterFloor: 6, replaces: "u", mode: "shared" } as const;
+  const plain = { keys: ["k", "l"], value: "v", ttlMs: 1_000, shortens: undefined, ...sent };
   assertEquals(asked, [
     ["acquire", plain],
     ["extend", plain],

@@ -25,7 +25,8 @@ interface Call {
 }
 
 const ticket = ticketOf();
-const counterFloor = 77;
+const counterHint = 77;
+const counterFloor = 88;
 const TICKET = [TICKET_ID, SCORE, ""] as const;
 
 /** Every request about `keys` that takes a script. */
@@ -37,18 +38,18 @@ function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
       ...keys.length > 1
         ? [
           ["acquire", {}, ACQUIRE_OR_WAIT, [...set, ""]],
-          ["acquire", { counterFloor }, ACQUIRE_OR_WAIT, [...set, counterFloor]],
+          ["acquire", { counterHint }, ACQUIRE_OR_WAIT, [...set, counterHint]],
         ] as const
-        : [["acquire", { counterFloor }, ACQUIRE_COUNTED, [...set, counterFloor]]] as const,
+        : [["acquire", { counterHint }, ACQUIRE_COUNTED, [...set, counterHint]]] as const,
       ["acquire", { ticket }, ACQUIRE_OR_WAIT, [...set, "", ...TICKET]],
-      ["acquire", { ticket, counterFloor }, ACQUIRE_OR_WAIT, [...set, counterFloor, ...TICKET]],
+      ["acquire", { ticket, counterHint }, ACQUIRE_OR_WAIT, [...set, counterHint, ...TICKET]],
       ["adopt", { replaces: "old" }, ADOPT, [...set, "old"]],
-      ["adopt", { replaces: "old", counterFloor }, ADOPT, [...set, "old", counterFloor]],
+      ["adopt", { replaces: "old", counterHint }, ADOPT, [...set, "old", counterHint]],
       ["extend", {}, EXTEND, set],
-      ["extend", { counterFloor }, EXTEND, set],
+      ["extend", { counterHint }, EXTEND, set],
       ["raiseCounters", { counterFloor }, RAISE, [value, counterFloor]],
       ["release", {}, release, [value]],
-      ["release", { counterFloor, keepsTicket: true }, release, [value]],
+      ["release", { counterHint, keepsTicket: true }, release, [value]],
       ["release", { replaces: "old" }, ADOPT, ["old", 1, value]],
       ["release", { ticket }, RELEASE_QUEUED, [value, TICKET_ID]],
       ["release", { ticket, keepsTicket: true }, RELEASE_QUEUED, [value, TICKET_ID, SCORE]],

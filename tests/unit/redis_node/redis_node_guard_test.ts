@@ -270,8 +270,8 @@ test.opened("RedisNode with the guard withholds a count that may be older than i
   // An uptime is a second less than it says, and a counter up to 61 seconds ahead of the clock.
   const floorUs = (TIME_MS - 119_000 + 61_000) * 1_000;
   for (const [count, counted] of [[floorUs - 1, []], [floorUs, [floorUs]]] as const) {
-    for (const counterFloor of [1, TIME_MS * 1_000, TIME_MS * 2_000]) {
-      const request = await acquire(bench, { counterFloor });
+    for (const counterHint of [1, TIME_MS * 1_000, TIME_MS * 2_000]) {
+      const request = await acquire(bench, { counterHint });
       await bench.answer(`:${count}\r\n${OLD}`);
       assertEquals(request.answers.map(([outcome, , , ...count]) => [outcome, ...count]), [
         ["granted", ...counted],

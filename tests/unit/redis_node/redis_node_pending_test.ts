@@ -108,7 +108,7 @@ test("RedisNode keeps a release of several keys that waited for a first connecti
 
 for (const operation of ["acquire", "extend", "raiseCounters", "release"] as const) {
   test.opened(`RedisNode never sends ${operation}() again if no key of the node can be set`, async (bench) => {
-    const request = () => new FakeRequest("k", { counterFloor: 1 });
+    const request = () => new FakeRequest("k", { counterHint: 1 });
     bench.ask(operation, request(), 2);
     await runMicrotasks();
     await bench.hangUp();

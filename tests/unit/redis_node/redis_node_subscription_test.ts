@@ -410,9 +410,9 @@ test.queueing("RedisNode.acquire() of several keys asks for them alone, by a scr
 });
 
 test.queueing("RedisNode.acquire() with a ticket and a token counts all the same if there can be no queue, and keeps its notifications", async (bench) => {
-  const counterFloor = 77;
+  const counterHint = 77;
   for (const what of ["WRONGTYPE", "ERR user_script:5: WRONGTYPE"]) {
-    const request = await join(bench, "k", { counterFloor });
+    const request = await join(bench, "k", { counterHint });
     await bench.answer(`-${what} this is no fencing counter: hasp:fence:k\r\n`);
     assertEquals(bench.written, wire("EVALSHA", ACQUIRE_COUNTED.sha1, "1", "k", "v", "1000", "77"));
     await bench.answer(":78\r\n");

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { decide, type Decision } from "../../../src/quorum/tally.ts";
+import { decide, type Decision } from "../../../src/quorum/round.ts";
 import { quorumSize } from "../../../src/vote.ts";
 
 Deno.test("decide() is open only while both outcomes are possible", () => {
