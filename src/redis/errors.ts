@@ -10,7 +10,7 @@ export type RedisErrorCode = "REPLY" | "PROTOCOL" | "CONNECTION";
 
 /** Errors of a server that does not know the command, or does not allow this user to use it. */
 const COMMAND_REFUSED =
-  /^(NOPERM|ERR (unknown (sub)?command|The user executing|ACL failure|Unknown Redis command|the server is too old))/iu;
+  /^(NOPERM|ERR (unknown (sub)?command|The user executing|ACL failure|Unknown Redis command|the server (is too old|refuses keys)))/iu;
 /** Errors of a server that refuses the login or the database. */
 const LOGIN_REFUSED =
   /^(DENIED|NOAUTH|WRONGPASS|ERR (invalid password|.*\b(no|any) password\b|.*\bDB index\b|SELECT is not allowed))/iu;

@@ -6,11 +6,11 @@
  */
 import type { Connect } from "./transport.ts";
 
-/** Rejects, and says what to do. */
+/** Rejects, and says what to do; for good, so that no call waits for a second attempt. */
 export const connect: Connect = () => {
   const message = "Cannot connect as this runtime has no TCP sockets: use a node over fetch, by " +
-    "commandNode() of @hasp/redlock/nodes";
-  return Promise.reject(new TypeError(message));
+    "upstashNode() of @hasp/redlock/upstash";
+  return Promise.reject(Object.assign(new TypeError(message), { permanent: true }));
 };
 
 /** Replaces `listen` of `node_listener.ts`, and rejects too. */

@@ -12,6 +12,12 @@ const TOO_OLD_EXPLANATION =
   "ERR the server is too old: fencing tokens, the restart guard, shared mode " +
   "and waiting without polling need Redis 5 or newer";
 
+/** Dragonfly refuses a script that builds the name of a key, by this text. */
+const UNDECLARED = "script tried accessing undeclared key";
+const UNDECLARED_EXPLANATION =
+  "ERR the server refuses keys that a script was not given: fencing tokens, shared mode and " +
+  "waiting without polling need Dragonfly's --default_lua_flags=allow-undeclared-keys";
+
 /** What follows a cluster's error about keys that another of its nodes has. */
 const CLUSTER_EXPLANATION =
   ": the server is a node of a cluster, which takes commandNode() and a hash tag in each resource";
@@ -38,11 +44,13 @@ export function lua(...parts: readonly string[]): string {
 }
 
 /**
- * An error reply, or one that explains it: if the server is too old for a script, or a cluster's.
+ * An error reply, or one that explains it: if the server is too old for a script, refuses the names
+ * of keys that it builds, or is a cluster's.
  */
 export function explained(reply: ReplyError): ReplyError {
   const { message } = reply;
   if (message.includes(TOO_OLD)) return new ReplyError(TOO_OLD_EXPLANATION);
+  if (message.includes(UNDECLARED)) return new ReplyError(UNDECLARED_EXPLANATION);
   return ELSEWHERE.test(message) ? new ReplyError(message + CLUSTER_EXPLANATION) : reply;
 }
 
