@@ -13,7 +13,7 @@ import { type LockLostError, lostError } from "../errors.ts";
 import { isHopeless } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
-import { backoffMs } from "../waiting/polling.ts";
+import { spreadMs } from "../waiting/polling.ts";
 import { holderOf } from "../holder.ts";
 import { reportKey } from "./inspection.ts";
 import type { LockCall } from "./lock_call.ts";
@@ -59,7 +59,7 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   if (isLast || isHopeless(votes, nodes.length, quorum)) throw refusal(call, denied);
   const { retryDelayMs, retryDelayMaxMs, signal } = settings;
   const limitMs = split ? Math.max(2 * denied.slowestMs, SPLIT_MS_MIN) : retryDelayMs;
-  const pauseMs = backoffMs(attempts - 1, limitMs, retryDelayMaxMs, wheel.random.fraction());
+  const pauseMs = spreadMs(wheel, { retryDelayMs: limitMs, retryDelayMaxMs }, attempts - 1);
   await pause(wheel, pauseMs, signal);
 }
 

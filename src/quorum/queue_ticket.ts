@@ -133,9 +133,9 @@ export interface TimeReading {
 }
 
 /**
- * What a node reports about a key that a ticket waits for. `first`: the key is free, and it is the
- * ticket's turn. `next`: the key is free, it is another's turn, and the ticket watches that.
- * `taken`: the other took the key.
+ * What a node reports about a key that a ticket waits for. `first`: the key is free, or held by
+ * readers, and it is the ticket's turn. `next`: the key is free, it is another's turn, and the
+ * ticket watches that. `taken`: the other took the key.
  */
 export type QueueNotice = "first" | "next" | "taken";
 
@@ -145,6 +145,8 @@ export interface QueueMessage {
   readonly ticketId: string;
   /** What happened, and where the ticket stands. */
   readonly notice: QueueNotice;
+  /** Only with `first`: set if readers hold the key, and it may enter beside them. */
+  readonly beside?: true;
   /** Only with `next`: how long the turn lasts, in milliseconds. */
   readonly turnMs?: number;
   /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */

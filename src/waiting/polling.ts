@@ -30,8 +30,21 @@ export function backoffMs(
   return Math.min(maxMs, baseMs * 2 ** Math.min(attempt, DOUBLINGS_MAX)) * fraction;
 }
 
-/** How long a caller that polls waits before it asks again, in milliseconds. */
-export function pollingDelayMs(wheel: TimerWheel, settings: Settings, attempt: number): number {
-  const { retryDelayMs, retryDelayMaxMs } = settings;
-  return backoffMs(attempt, retryDelayMs, retryDelayMaxMs, wheel.random.fraction());
+/** Within what time each of many asks once, for the first time and at most, in milliseconds. */
+export type Spread = Pick<Settings, "retryDelayMs" | "retryDelayMaxMs">;
+
+/** The spreads of those that all have the same reason to ask; that of those that poll is set. */
+export const SPREADS = {
+  /** A quorum of nodes can notify them again. */
+  recovery: { retryDelayMs: 50, retryDelayMaxMs: 60_000 },
+  /** Nodes can notify them that could not, and a quorum of others could. */
+  join: { retryDelayMs: 1_000, retryDelayMaxMs: 60_000 },
+  /** Readers let them enter beside them, but when they last asked, another key was in the way. */
+  entry: { retryDelayMs: 10, retryDelayMaxMs: 250 },
+} satisfies Record<string, Spread>;
+
+/** How long one of many waits before it asks, in milliseconds; `times` counts from 0. */
+export function spreadMs(wheel: TimerWheel, spread: Spread, times: number): number {
+  const { retryDelayMs, retryDelayMaxMs } = spread;
+  return backoffMs(times, retryDelayMs, retryDelayMaxMs, wheel.random.fraction());
 }

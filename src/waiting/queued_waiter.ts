@@ -30,7 +30,7 @@ import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
-import { pollingDelayMs } from "./polling.ts";
+import { spreadMs, SPREADS } from "./polling.ts";
 import { Ticket, type WaitingCall } from "./ticket.ts";
 
 /** By how much longer each wait is than the one before if the vote was split. */
@@ -44,6 +44,11 @@ const IDLE_MS_MIN = 500;
 const IDLE_MS_MAX = 60_000;
 /** By how much later each asks for each ticket ahead of it, in milliseconds, when a key expires. */
 const STAGGER_MS = 20;
+/**
+ * How many tickets at most are ahead of one that asks each time that a key in its way should have
+ * expired: its holder may extend it. Those behind ask ever more rarely.
+ */
+const AHEAD_MAX = 2;
 /** By how much later at most it looks because of that, in milliseconds. */
 const STAGGER_MS_MAX = 200;
 /** Shortest wait for the other nodes' notifications, in milliseconds. */
@@ -64,21 +69,6 @@ const POLL_FACTOR = 8;
  * the nodes are not.
  */
 const POLL_ROUND_TRIP_MS_MAX = 5;
-/**
- * Within what time a notification is followed if too few nodes answered the last ask, in
- * milliseconds.
- */
-const OUTAGE_MS = 100;
-/**
- * Within what time all waiters ask once after a quorum of nodes can notify them again, in
- * milliseconds; doubled each time.
- */
-const RECOVERY_MS = 50;
-
-/**
- * The same for a ticket in the queues of a quorum, for which other nodes can notify it now as well.
- */
-const JOIN_MS = 1_000;
 
 /** Waits in the queues, for one caller after another. */
 export class QueuedWaiter implements NotificationHandler {
@@ -109,6 +99,12 @@ export class QueuedWaiter implements NotificationHandler {
   #planAgain: (() => void) | undefined = undefined;
   /** How long the slowest node took to answer last, in milliseconds. */
   #roundTripMs = 0;
+  /**
+   * Whether all notifications since the last ask say that it may enter beside readers; and how
+   * often in a row it followed such, and another of its keys was in the way.
+   */
+  #isBeside = true;
+  #entries = 0;
   /** Whether too few nodes answered the last ask. */
   #unanswered = false;
   /** How often in a row: the vote was split; nothing happened. */
@@ -147,6 +143,7 @@ export class QueuedWaiter implements NotificationHandler {
    */
   nextTicket(leftMs: number): QueueTicket | undefined {
     this.#notifiedOn = 0;
+    this.#isBeside = true;
     const isSent = this.ticket.send(this.#nowMs, leftMs, this.#wanted.keys);
     return isSent ? this.ticket : undefined;
   }
@@ -213,7 +210,7 @@ export class QueuedWaiter implements NotificationHandler {
     }
   }
 
-  onReleased(nodeIndex: number, { notice, turnMs, place }: QueueMessage): void {
+  onReleased(nodeIndex: number, { notice, turnMs, place, beside }: QueueMessage): void {
     // the lock is this client's: its release takes the ticket out and notifies the next
     if (this.#parked) return;
     const bit = 1 << nodeIndex;
@@ -223,9 +220,10 @@ export class QueuedWaiter implements NotificationHandler {
         this.#notifiedPlace = place;
       }
       this.#notifiedOn |= bit;
+      if (!beside) this.#isBeside = false;
       this.#idles = this.ticket.joins = 0;
       if (this.#pause) this.#planNotified();
-    } else if (!this.#watches(place)) {
+    } else if (this.#unanswered || !this.#watches(place)) {
       return;
     } else if (notice === "taken") {
       this.#takenOn |= bit;
@@ -245,7 +243,7 @@ export class QueuedWaiter implements NotificationHandler {
     this.#askMs = Math.min(this.#askMs, this.#joinMs());
     const { hasQuorum, isReady } = this.#notifications;
     if (this.ticket.stands && !this.ticket.isQueued && !(hasQuorum && isReady)) {
-      const delayMs = pollingDelayMs(this.#nodeSet.wheel, this.settings, 0);
+      const delayMs = spreadMs(this.#nodeSet.wheel, this.settings, 0);
       this.#askMs = Math.min(this.#askMs, this.#nowMs + delayMs);
     }
     this.#pause.end();
@@ -294,16 +292,18 @@ export class QueuedWaiter implements NotificationHandler {
    * Asks at the first notification: the other nodes were asked to release at the same time, and
    * have done so before this client's request reaches them. If that did not win the lock, several
    * clients asked at once: then it waits for more of the other nodes, or for a time that differs
-   * from client to client. If too few nodes answered, it takes its time: what undoes an attempt
-   * notifies the next client, so all would notify each other until a quorum is back.
+   * from client to client. If too few nodes answered, fewer than a quorum count for nothing: what
+   * undoes an attempt notifies the next client, so all would notify each other until a quorum is
+   * back.
    */
   #planNotified(): void {
-    if (this.#unanswered) {
-      const delayMs = OUTAGE_MS * this.#random.fraction();
-      if (this.#notifiedMs === Infinity) this.#notifiedMs = this.#nowMs + delayMs;
+    const { quorum, wheel } = this.#nodeSet;
+    if (this.#unanswered && bitCount(this.#notifiedOn) < quorum) return;
+    if (this.#isBeside && this.#entries > 0) {
+      if (this.#notifiedMs !== Infinity) return;
+      this.#notifiedMs = this.#nowMs + spreadMs(wheel, SPREADS.entry, this.#entries);
       return;
     }
-    const { quorum } = this.#nodeSet;
     // If the last ask followed a notification, too, that was not enough.
     const enough = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
     // If the vote is split again and again, what undoes each attempt notifies the next client,
@@ -330,7 +330,7 @@ export class QueuedWaiter implements NotificationHandler {
     if (!isReady && !isQueued) {
       return this.#nowMs + this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt;
     }
-    const pollMs = this.#nowMs + pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
+    const pollMs = this.#nowMs + spreadMs(this.#nodeSet.wheel, this.settings, attempt);
     if (denied.unanswered) return pollMs;
     if (hasQuorum && !isQueued && askedCount < quorum) return this.#nowMs;
     const livesMs = this.ticket.livesMs(denied);
@@ -360,13 +360,17 @@ export class QueuedWaiter implements NotificationHandler {
     const split = denied.granted > 0 || freeInMs === 0 && ahead === 0;
     this.#splits = split ? this.#splits + 1 : 0;
     if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** this.#splits);
+    const isHeld = positions.some(({ value }) => value);
+    if (!this.notified || !isHeld || this.#wanted.keys.length === 1) this.#entries = 0;
+    else this.#entries++;
     const foreign = positions.some((position) => position.foreign);
     this.#resource.noteHolder(foreign, this.#nowMs);
     if (foreign && ahead === 0) { // its holder will notify nobody
       const pollMsMax = this.#resource.pollMsMax(this.#nowMs, freeInMs, this.settings.retryDelayMs);
       delaysMs.push(pollMsMax * this.#random.fraction());
     }
-    if (freeInMs > 0) delaysMs.push(freeInMs + STAGGER_MS * ahead);
+    const times = ahead > AHEAD_MAX ? 2 ** (this.#idles - 1) : 1;
+    if (freeInMs > 0) delaysMs.push(freeInMs * times + STAGGER_MS * ahead);
     if (ahead > 0) this.#planLook(positions, ahead, denied.granted);
     // mutation: unnotified-waiter-never-asks
     return this.#nowMs + Math.min(...delaysMs);
@@ -429,8 +433,8 @@ export class QueuedWaiter implements NotificationHandler {
     const { hasQuorum, isReady } = this.#notifications;
     if (!hasQuorum || !isReady || !this.ticket.canJoin) return Infinity;
     if (!this.ticket.stands) return this.#nowMs;
-    const spreadMs = (this.ticket.isQueued ? JOIN_MS : RECOVERY_MS) * 2 ** this.ticket.joins;
-    return this.#nowMs + this.#random.fraction() * spreadMs;
+    const spread = this.ticket.isQueued ? SPREADS.join : SPREADS.recovery;
+    return this.#nowMs + spreadMs(this.#nodeSet.wheel, spread, this.ticket.joins);
   }
 
   /**

@@ -146,7 +146,8 @@ export class ReleaseNotifications implements ReleaseListener {
   }
 
   onUnsubscribed(nodeIndex: number): void {
-    if (!this.#open) return;
+    // A node that is gone says so each time that it cannot be reached.
+    if (!this.#open || this.#unsubscribed & 1 << nodeIndex) return;
     this.#subscribed &= ~(1 << nodeIndex);
     this.#unsubscribed |= 1 << nodeIndex;
     this.#announce();

@@ -75,10 +75,10 @@ end
 `;
 
 /**
- * `rouse(key, own, from, known)` notifies the readers among four tickets in the queue, up to the
- * first writer's, but for as many as are `known` to have been notified. The fifth watches the first
- * of them. Drops tickets whose clients are gone. Returns whether somebody but `own` waits. See
- * `readers.ts`.
+ * `rouse(key, own, from, known)` notifies, with an asterisk, the readers among four tickets in the
+ * queue, up to the first writer's, but for as many as are `known` to have been notified. The fifth
+ * watches the first of them. Drops tickets whose clients are gone. Returns whether somebody but
+ * `own` waits. See `readers.ts`.
  *
  * `pass(key, own, held, kept)` is `notify` if the key is free, and `rouse` if readers hold it, by
  * what it holds: of every script after which somebody else may be the first. Returns nothing, or
@@ -99,7 +99,7 @@ local function rouse(key, own, from, known)
       if index > 4 then
         publish(ticket, ticket .. '+' .. patience(first))
       elseif index > known then
-        publish(ticket, ticket)
+        publish(ticket, ticket .. '*')
       end
     end
   end

@@ -89,5 +89,5 @@ end
 return { held, behind or ahead, length, score, now, foreign, '', wait, free, kept or 0 }
 `,
   ),
-  sha1: "9da7bd8fb8c79f6439ae559ba18f3862d60567ee",
+  sha1: "fc5ebd0825cff8e68c7f98a1652e6c8184a09f52",
 };

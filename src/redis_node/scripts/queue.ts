@@ -55,6 +55,8 @@ export const WAKE_CHANNEL = "hasp:wake:";
 export const NOTIFIED_SUFFIX = "+";
 /** See {@linkcode NOTIFIED_SUFFIX}. */
 export const TAKEN_SUFFIX = "-";
+/** What follows a reader's ticket in the message that it may enter beside others. */
+export const BESIDE_SUFFIX = "*";
 /** What precedes a key in the name under which it is kept whose turn it is. */
 export const TURN_PREFIX = "hasp:turn:";
 /** For how long it is kept that a turn is over, in milliseconds. */
@@ -63,16 +65,17 @@ export const TURN_OVER_MS = 3_000;
 export const PATIENCE_MS_MIN = 50;
 export const PATIENCE_MS_MAX = 1_000;
 
-/** What follows the ticket in a message: nothing, `-`, or `+<how long the turn lasts>`. */
-const NEWS = /^(?:(-)|\+(\d+))?$/u;
+/** What follows the ticket in a message: nothing, `*`, `-`, or `+<how long the turn lasts>`. */
+const NEWS = /^(?:([*-])|\+(\d+))?$/u;
 
 /** Reads a message on a client's channel; `undefined` if it is for no ticket. */
 export function readMessage(text: string): QueueMessage | undefined {
   const { ticketId, place, rest } = splitTicket(text) ?? {};
   const news = NEWS.exec(rest ?? " ");
   if (!ticketId || !news) return undefined;
-  const [, taken, turnMs] = news;
-  if (turnMs === undefined) return { ticketId, place, notice: taken ? "taken" : "first" };
+  const [, sign, turnMs] = news;
+  if (sign === "*") return { ticketId, place, notice: "first", beside: true };
+  if (turnMs === undefined) return { ticketId, place, notice: sign ? "taken" : "first" };
   return { ticketId, place, notice: "next", turnMs: Number(turnMs) };
 }
 

@@ -129,7 +129,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "707d23649f1469036aab2e50743177a89e90ba0d",
+  sha1: "ee2ae46caa7aa62fe349e47cf7c6daac230ea3f7",
 };
 
 /**
@@ -164,7 +164,7 @@ end
 return reply
 `,
   ),
-  sha1: "fbe5d7a79eae8dcd197403bfc3fc1d60718fc379",
+  sha1: "a7c0f49e485f5193ddd4c4f352e8fd00e106b6d2",
 };
 
 /**
@@ -188,5 +188,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "b1baada9a157fcd88d12f5a5526e441bb21e215b",
+  sha1: "9dc5044635bcc6b3cc7217f56e03768b08b798ab",
 };

@@ -86,5 +86,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "76817e04fa6b15d67dc9d189a9679859e1813f25",
+  sha1: "68b81687faea9f7cbb8f1abfabb1ffea5d89b8cf",
 };

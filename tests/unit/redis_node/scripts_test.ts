@@ -58,12 +58,14 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
   } = scripts;
   const { PATIENCE_MS_MAX, PATIENCE_MS_MIN, TURN_OVER_MS, TURN_PREFIX } = scripts;
   const { QUEUE_LEAD_MS, QUEUE_TTL_MS, NOTIFIED_SUFFIX, TAKEN_SUFFIX, WAKE_CHANNEL } = scripts;
+  const { BESIDE_SUFFIX, RELEASE_SHARED } = scripts;
   const expected: readonly (readonly [Script[], string[]])[] = [
     [[ACQUIRE_OR_WAIT], [
       `last - ${QUEUE_LEAD_MS}000 `,
       `now + ${QUEUE_LEAD_MS}000 `,
       `.. '${TAKEN_SUFFIX}'`,
     ]],
+    [[RELEASE_QUEUED, RELEASE_SHARED], [`.. '${BESIDE_SUFFIX}'`]],
     [[ACQUIRE_OR_WAIT, RELEASE_QUEUED], [`queue, ${QUEUE_TTL_MS})`]],
     [[ACQUIRE_OR_WAIT, RELEASE, RELEASE_QUEUED], [
       `'${WAKE_CHANNEL}' .. id`,

@@ -72,7 +72,7 @@ Deno.test("a call that is notified while it asks asks again at once", async () =
   assertEquals(waitedMs, 5); // as soon as it is denied
 });
 
-Deno.test("a call that too few nodes answered follows notifications within 100 ms, and no faster, however rarely it polls", async () => {
+Deno.test("a call that too few nodes answered takes no notice of notifications until a quorum of nodes has sent one", async () => {
   const callers = await blocked(["first"], { retryDelayMs: 60_000, retryDelayMaxMs: 60_000 });
   const [alive, ...others] = callers.nodes;
   for (const node of others) node.mode = "fail";
@@ -80,11 +80,13 @@ Deno.test("a call that too few nodes answered follows notifications within 100 m
   await callers.advance(1);
   const asks = callers.asksMs().length;
   for (let ms = 0; ms < 1_000; ms++) {
-    callers.notify([alive]);
+    callers.notify([alive], ms % 2 === 0 ? "first" : "next");
     await callers.advance(1);
   }
-  const count = callers.asksMs().length - asks;
-  assert(count >= 10 && count <= 25, `${count} asks in a second, with delays of 50 ms`);
+  assertEquals(callers.asksMs().length, asks);
+  for (const node of others) node.resume();
+  const [waitedMs] = await callers.asksAfter(() => callers.notify(others));
+  assertEquals(waitedMs, 0);
 });
 
 Deno.test("a call that too few nodes answered asks again in another turn of the event loop, even if its delay is over when it would wait", async () => {
@@ -243,6 +245,25 @@ for (const ahead of [0, 1, 7]) {
     assert(laterMs >= 0 && laterMs <= 2, `${laterMs} ms after the quorum expired`);
   });
 }
+
+Deno.test("of those that wait for a key that is extended again and again, the first three ask each time that it should have expired, and the others ever more rarely", async () => {
+  const counts = [];
+  for (const ahead of [0, 2, 3, 30]) {
+    const callers = new Callers({ retryDelayMaxMs: 60_000 });
+    for (const node of callers.nodes) node.enqueue("a", ...others(ahead));
+    const extend = () => callers.nodes.forEach((node) => node.set("a", OTHER_VALUE, 3_000));
+    extend();
+    callers.call("first");
+    for (let second = 0; second < 60; second++) {
+      await callers.advance(1_000);
+      extend();
+    }
+    counts.push(callers.asksMs().length - 2);
+  }
+  const [first, third, fourth, last] = counts;
+  assert(first >= 19 && third >= 19, `${counts}`);
+  assert(fourth >= 3 && fourth <= 6 && last >= 3 && last <= 6, `${counts}`);
+});
 
 /** The times between the asks of a call, from the one on with which it joined the queues. */
 async function waitsMs(

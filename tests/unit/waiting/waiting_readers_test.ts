@@ -1,7 +1,7 @@
 /**
  * Readers that wait: who notifies them, whatever became of those ahead.
  */
-import { assertEquals, assertInstanceOf, assertLess } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertLess } from "@std/assert";
 import { LockHeldError } from "../../../src/errors.ts";
 import type { Lock } from "../../../src/lock/lock.ts";
 import type { RedlockOptions } from "../../../src/options.ts";
@@ -17,8 +17,11 @@ function locked(cluster: Cluster, resource: string, options: RedlockOptions): Pr
 }
 
 /** Another client's call for "a" in shared mode, which waits. */
-async function reading(cluster: Cluster): Promise<{ call: Promise<Lock> }> {
-  const call = cluster.peer().acquire("a", READ);
+async function reading(
+  cluster: Cluster,
+  options: RedlockOptions = {},
+): Promise<{ call: Promise<Lock> }> {
+  const call = cluster.peer().acquire("a", { ...READ, ...options });
   await cluster.advance(50);
   return { call };
 }
@@ -85,12 +88,31 @@ for (const [any, others] of [[false, WAIT], [true, READ]] as const) {
   });
 }
 
+Deno.test("a call for all of several in shared mode follows readers of one of them rarely while a writer has another, and the writer's release at once", async () => {
+  const cluster = new Cluster();
+  await locked(cluster, "a", READ);
+  const write = await locked(cluster, "b", WAIT);
+  const waiting = cluster.redlock.acquire(BOTH, READ);
+  await cluster.advance(50);
+  const asked = cluster.asked()[0];
+  for (let times = 0; times < 200; times++) {
+    const read = await locked(cluster, "a", { ...READ, waitMs: 0 });
+    await cluster.settle(read.release());
+    await cluster.advance(5);
+  }
+  const asks = cluster.asked()[0] - asked;
+  assert(asks >= 4 && asks <= 25, `${asks} asks in a second`);
+  await cluster.settle(write.release());
+  assertEquals((await cluster.settle(waiting, 2)).held, true);
+});
+
 Deno.test("a writer whose process is stopped keeps readers out until its own wait is over, and no longer", async () => {
   const cluster = new Cluster();
   await locked(cluster, "a", READ);
   const endS = cluster.clock.wallMs() / 1_000 + 3;
   for (const node of cluster.nodes) node.enqueue("a", `stopped:1:50:${endS}`);
-  const readers = [await reading(cluster), await reading(cluster)];
+  const patient = { retryDelayMaxMs: 60_000 };
+  const readers = [await reading(cluster, patient), await reading(cluster, patient)];
   await cluster.advance(2_800);
   assertEquals(cluster.queueLengths, [3, 3, 3]);
   const locks = await cluster.settle(Promise.all(readers.map(({ call }) => call)), 300);
