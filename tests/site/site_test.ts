@@ -106,8 +106,9 @@ async function lookAround(t: Deno.TestContext, tab: Tab, address: string): Promi
     });
   }
   await t.step("lines of code of 100 columns fit in a window of 1280 pixels", async () => {
-    for (const name of ["", "recipes", "runtimes", "testing"]) {
-      await show(tab, address + name, 1_280);
+    for (const { path } of MANUAL) {
+      const name = siteLink(`${REPOSITORY_URL}${path}`, "README.md");
+      await show(tab, address + name.slice(1), 1_280);
       const cut = await tab.read<string[]>(
         "[...document.querySelectorAll('.vp-doc pre')].filter((it) => " +
           "it.innerText.split('\\n').every((line) => line.length <= 100) && " +

@@ -57,8 +57,15 @@ export interface Picture {
   readonly legend: readonly (readonly [style: string, text: string])[];
 }
 
-/** Degrees between the colours of two clients: far from every simple part of a circle. */
-export const HUE_STEP = 137;
+/** The hues of clients: from orange by green and blue to violet, because red means a loss. */
+const HUE_MIN = 30, HUE_COUNT = 290;
+/** Degrees between the hues of two clients: far from every simple part of the range. */
+const HUE_STEP = 179;
+
+/** The hue of a client, of any number of them; the first one is blue. */
+export function hueOf(client: number): number {
+  return HUE_MIN + (180 + client * HUE_STEP) % HUE_COUNT;
+}
 
 /** Makes the page. */
 export function drawPicture({ title, summary, legend, ...data }: Picture): string {
@@ -160,7 +167,7 @@ function drawBar(bar, y) {
     ? '<text x="' + (x + 4) + '" y="' + (y + LANE - 5) + (/^(hold|key|outage|fault)$/.test(bar.kind) ? '" style="fill:#fff;' : '" style="') + 'pointer-events:none">' + escaped(words) + "</text>"
     : "";
   svg.push('<rect class="' + bar.kind + '" x="' + x + '" y="' + y + '" width="' + width + '" height="' + (LANE - 2) +
-    '" rx="2"' + (bar.hue === undefined ? ' style="--hue:0"' : ' style="--hue:' + bar.hue % 360 + '"') + "><title>" +
+    '" rx="2"' + (bar.hue === undefined ? ' style="--hue:0"' : ' style="--hue:' + bar.hue + '"') + "><title>" +
     escaped(bar.text + "\\n" + time(bar.fromMs) + " to " + time(bar.toMs) + " (" + seconds(bar.toMs - bar.fromMs) + ")") + "</title></rect>" + label);
 }
 
@@ -189,8 +196,11 @@ for (let ms = originMs === undefined ? 0 : step - originMs % step; ms <= endMs; 
 marks.filter((mark) => mark.atMs <= endMs).slice(0, 30).forEach((mark, index) => {
   const x = scale(mark.atMs), textY = y + 14 + index * 14;
   const end = x > WIDTH * .6 ? ' text-anchor="end"' : "";
+  const words = mark.checker + (mark.what ? ": " + mark.what : "");
+  const fits = Math.floor((end ? x - 4 : WIDTH - x - 4) / 5.6);
   svg.push('<line class="mark ' + mark.kind + '" x1="' + x + '" x2="' + x + '" y1="' + (TOP - 6) + '" y2="' + textY + '"/>' +
-    '<text' + end + ' x="' + (x + (end ? -4 : 4)) + '" y="' + textY + '">' + escaped(mark.checker + (mark.what ? ": " + mark.what : "")) + "</text>");
+    '<text' + end + ' x="' + (x + (end ? -4 : 4)) + '" y="' + textY + '"><title>' + escaped(words) +
+    "</title>" + escaped(words.length > fits ? words.slice(0, fits - 1) + "…" : words) + "</text>");
 });
 y += 24 + Math.min(marks.length, 30) * 14;
 document.getElementById("picture").innerHTML = '<svg viewBox="0 0 ' + WIDTH + " " + y + '">' + svg.join("") + "</svg>";

@@ -6,7 +6,7 @@
 import {
   type Bar,
   counted,
-  HUE_STEP,
+  hueOf,
   type Line,
   type Mark,
   type Picture,
@@ -77,8 +77,8 @@ export class RecordedEvents {
   picture(title: string): Picture {
     const events = this.#events.sort((a, b) => a.timeMs - b.timeMs);
     const processes = [...new Set(events.map(({ process }) => process))].sort();
-    const hueOf = new Map(processes.map((process, index) => [process, index * HUE_STEP]));
-    const drawn = new Drawn(hueOf);
+    const hues = new Map(processes.map((process, index) => [process, hueOf(index)]));
+    const drawn = new Drawn(hues);
     for (const event of events) drawn.add(event);
     const lastMs = events.at(-1)?.timeMs ?? 0;
     drawn.end(lastMs);
@@ -104,9 +104,9 @@ export class RecordedEvents {
 }
 
 const LEGEND = [
-  ["background:hsl(0 60% 42%)", "a lock that is held (a colour a process)"],
+  ["background:hsl(210 60% 42%)", "a lock that is held (a colour a process)"],
   [
-    "background:hsl(0 60% 50% / .18);outline:1px dashed hsl(0 60% 50%)",
+    "background:hsl(210 60% 50% / .18);outline:1px dashed hsl(210 60% 50%)",
     "a call that waits, and gets the lock at its end",
   ],
   ["outline:1px dashed var(--soft)", "a call that waits without success"],
@@ -137,7 +137,7 @@ function millisecondsOf(time: unknown): number | undefined {
 
 /** The bars and marks of events that are added in the order of their times. */
 class Drawn {
-  readonly #hueOf: ReadonlyMap<string, number>;
+  readonly #hues: ReadonlyMap<string, number>;
   readonly #bars: { readonly row: string; readonly group: string; readonly bar: Bar }[] = [];
   readonly #marks: Mark[] = [];
   /** The locks that have no end yet, and those that were lost: a release may follow. */
@@ -147,8 +147,8 @@ class Drawn {
   readonly #down: Map<string, Outage> = new Map();
   readonly #counts = { acquired: 0, denied: 0, lost: 0 };
 
-  constructor(hueOf: ReadonlyMap<string, number>) {
-    this.#hueOf = hueOf;
+  constructor(hues: ReadonlyMap<string, number>) {
+    this.#hues = hues;
   }
 
   add(event: Recorded): void {
@@ -231,7 +231,7 @@ class Drawn {
       text: `${process} asked for it ${how}`,
       short: process,
       kind,
-      hue: this.#hueOf.get(process),
+      hue: this.#hues.get(process),
     });
   }
 
@@ -265,7 +265,7 @@ class Drawn {
       text: `${who}: ${end}`,
       short: process,
       kind: "hold",
-      hue: this.#hueOf.get(process),
+      hue: this.#hues.get(process),
     });
   }
 

@@ -7,7 +7,7 @@ import {
   type Bar,
   counted,
   drawPicture,
-  HUE_STEP,
+  hueOf,
   type Mark,
   type Row,
 } from "../../../src/cli/timeline/drawing.ts";
@@ -16,8 +16,8 @@ import type { Fault } from "./plan.ts";
 import type { Outcome } from "./run.ts";
 
 const LEGEND = [
-  ["background:hsl(0 60% 42%)", "a lock in hand (a colour a client)"],
-  ["background:hsl(0 45% 62%)", "its key on a node"],
+  ["background:hsl(210 60% 42%)", "a lock in hand (a colour a client)"],
+  ["background:hsl(210 45% 62%)", "its key on a node"],
   ["background:var(--outage)", "stopped, down or dead"],
   ["background:var(--fault)", "another fault"],
   ["background:var(--bad);height:2px;vertical-align:middle", "a violation"],
@@ -85,7 +85,7 @@ function holdBars({ world }: Outcome, client: number): Bar[] {
       text: `${held.lock.resources.join("+")} held (${held.lock.value.slice(0, 8)})`,
       short: held.lock.resources.join("+"),
       kind: "hold",
-      hue: client * HUE_STEP,
+      hue: hueOf(client),
     }))
   );
 }
@@ -99,7 +99,7 @@ function keyBars({ world }: Outcome, node: number): Bar[] {
       text: `${key} = ${value.slice(0, 8)}`,
       short: key,
       kind: "key",
-      hue: client === undefined ? undefined : client * HUE_STEP,
+      hue: client === undefined ? undefined : hueOf(client),
     };
   });
 }
