@@ -269,7 +269,7 @@ test.queueing("RedisNode says what Dragonfly needs, and polls without it", async
   const explanation = "ERR the server refuses keys that a script was not given: fencing tokens, " +
     "shared mode and waiting without polling need Dragonfly's " +
     "--default_lua_flags=allow-undeclared-keys";
-  const counting = await bench.send("acquire", new FakeRequest("k", { counterFloor }), 3);
+  const counting = await bench.send("acquire", new FakeRequest("k", { counterHint }), 3);
   await bench.answer(`-${refusal}\r\n`);
   assertEquals(counting.answers, [["failed", 3, explanation]]);
   const error = counting.errors[0] as ReplyError;
