@@ -12,7 +12,7 @@ export interface LockEvent {
   /**
    * The resources of the lock, in the order of the call. All events of one call and of its lock
    * have the same array, which no other call has: it can be the key of a `WeakMap`. With `any:
-   * true`, it contains all resources until the call has one of them, and from then on that one.
+   * true`, the lock has an array of its own, and `anyOf` of `acquired` is that of the call.
    */
   readonly resources: readonly string[];
 }
@@ -56,6 +56,8 @@ export type RedlockEvent =
     readonly holder: string;
     /** Set if the lock is in shared mode. */
     readonly mode?: "shared";
+    /** With `any: true`, the resources of the call, of which it has one. */
+    readonly anyOf?: readonly string[];
     /** If it was adopted, who held it before: the `holder` of the `handed-over` event. */
     readonly adoptedFrom?: string;
     /** The number of attempts of the call, from 1. */

@@ -43,14 +43,12 @@
  *    That is the claim, for a lock that is neither undone nor extended.
  * 5. *Undo takes nothing from a held lock.* It deletes keys that hold the value of its own attempt.
  *    That value belongs to one attempt (assumption 3), which was not accepted, or whose handle has
- *    ended before: `held` is false from then on. The end of an adopted lock, and an adoption that
- *    can never succeed, also delete the former value: its handle has ended before there was a token
- *    (step 9). An undo leaves nothing behind, because it follows the command that it undoes on the
- *    same connection, or on the next one if that breaks, and a round that was cancelled sends
- *    nothing more that could set a key. A grant that arrives after the decision is only counted in
- *    `votes`: nothing accepts the round again.
+ *    ended before: `held` is false from then on. An undo leaves nothing behind, because it follows
+ *    the command that it undoes on the same connection, or on the next one if that breaks, and a
+ *    round that was cancelled sends nothing more that could set a key. A grant that arrives after
+ *    the decision is only counted in `votes`: nothing accepts the round again.
  * 6. *A lost lock stays lost.* A handle ends once: `HeldLock` sets its end and never clears it, and
- *    `held` is false with an end. Nothing that the nodes do later matters to it. Nor do its keys
+ *    `held` is false from then on. Nothing that the nodes do later matters to it. Nor do its keys
  *    come back, because an extension sets no missing key. A node is filled in only after a round
  *    that a quorum granted and while the lock is held, and it counts for nothing in that round.
  * 7. *An extension is a new start.* Its validity counts from its own reading of the clocks, before
@@ -63,42 +61,13 @@
  *    asks it. After a step of the clocks the wheel needs one wake-up to notice, and wakes up four
  *    times a second while a lock is held.
  *
- * 9. *An adoption is an acquisition.* A node grants it only if all keys hold the value of the
- *    hand-over token, and gives them the attempt's own, new one. So steps 1 to 4 hold for it as
- *    they are: a key has one value at a time. The former holder's handle has ended before the token
- *    exists (step 6). Its undo gives back the old value where a key holds the attempt's own, which
- *    takes nothing from a held lock (step 5) and lets no other handle be held, because no handle
- *    with the old value is left. While the lock is held, a node that still has the old value adopts
- *    it after an extension: that is a fill-in (step 6), takes away a value that no handle has, and
- *    counts for nothing in that round.
- * 10. *Any one of several is one.* Each attempt of a call for any one of several keys (`pool.ts`)
- *     is an attempt for one of them, with a value of its own, and is undone before the next if it
- *     fails: so steps 1 to 8 hold for it, key by key, and k keys have k holders at most. What nodes
- *     say about the other keys, and which queues a ticket stands in, only decides for which key the
- *     next attempt is. Nodes that counted holders would not do: of three nodes that each admit two
- *     of three callers, every caller may have two.
+ * What else can be acquired is argued where it is: a lock that was handed over in `adopt.ts`, any
+ * one of several keys in `pool.ts`, and readers beside each other in
+ * `redis_node/scripts/readers.ts`.
  *
- * 11. *Readers exclude writers.* A node grants a lock in shared mode if its keys are missing or
- *     held in shared mode, and from then on the keys exist until that lock's own TTL is over or it
- *     is released, whatever other readers do: each script keeps that
- *     (`redis_node/scripts/readers.ts`). So a quorum that has a reader is a quorum of nodes that
- *     grant no writer (step 2), and a quorum that has a writer grants no reader: by step 4, no
- *     writer is held beside anybody. Steps 1, 3 and 5 to 8 hold for a reader as they are, because
- *     its value, its deadline and its release are its own. The claim is then one about any two
- *     handles of which one at least is exclusive.
- *
- * **Tests.** `tests/simulation` checks the claim on every run (`mutual-exclusion`, `handle-truth`),
- * and `tests/simulation/support/mutations.ts` breaks the steps one by one to show that the checkers
- * notice. In `tests/unit`: step 1 in `quorum/round_test.ts` ("begins when it is made, by both
- * clocks"), step 2 in `quorum/round_test.ts` and `lock/acquire_test.ts` (every combination of
- * answers), step 3 in `lock/acquire_test.ts` ("by grants that are concluded after"),
- * `time/continuous_clock_test.ts` and `time/validity_test.ts`, step 4 in `vote_test.ts`
- * (`quorumSize`), step 5 in `lock/undo_test.ts` and `lock/acquire_test.ts` ("undoes each attempt"),
- * step 6 in `lock/renewal_fill_in_test.ts` and `lock/held_lock_test.ts`, step 7 in
- * `lock/renewal_test.ts` and `lock/lock_extend_test.ts`, step 8 in `lock/held_lock_test.ts`, step 9
- * in `lock/adopt_test.ts` and `lock/adopted_lock_test.ts`, step 10 in `redlock_any_test.ts`, step
- * 11 in `redlock_shared_test.ts`, and both, for every order of messages, in
- * `tests/simulation/model`.
+ * `tests/simulation` checks the claim on every run (`mutual-exclusion`, `handle-truth`), and
+ * `tests/simulation/support/mutations.ts` breaks the steps one by one to show that the checkers
+ * notice.
  *
  * @module
  */
@@ -237,11 +206,10 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
   const granted = round.decision === "granted" && inTime && accepts(call, round);
   // mutation: failed-attempt-stays
   if (!granted) undoAttempt(round); // step 5
-  const resources = granted ? call.locked() : call.resources;
   if (settings.onEvent) reportAttempt(call, round, granted);
   if (!granted) return undefined;
   if (call.ended) return void undoAttempt(round); // the listener has ended it
-  const held = new HeldLock(round, settings, resources);
+  const held = new HeldLock(round, settings, call.locked);
   if (settings.onEvent) reportAcquired(call, held);
   return held;
 }
@@ -269,12 +237,13 @@ function reportAttempt(
 
 /** Emits that a call has its lock. */
 function reportAcquired(call: LockCall, held: HeldLock): void {
-  const { settings: { onEvent }, resources, attempts, adopts } = call;
-  const { value, votes } = held.round;
+  const { settings: { onEvent }, pool, attempts, adopts } = call;
+  const { resources, round: { value, votes } } = held;
   emit(onEvent!, {
     type: "acquired",
     resources,
     holder: holderOf(value),
+    ...(pool && { anyOf: call.resources }),
     ...(adopts && { adoptedFrom: holderOf(adopts.value) }),
     ...modeOf(call),
     votes,

@@ -308,8 +308,8 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
-   * Ends the lock and leaves its keys, so that another client can adopt it (step 9). A release does
-   * nothing from then on.
+   * Ends the lock and leaves its keys, so that another client can adopt it (`adopt.ts`). A release
+   * does nothing from then on.
    *
    * @throws {LockLostError} If it is not held.
    * @throws {TypeError} If it is in shared mode.
@@ -330,7 +330,7 @@ export class HeldLock extends TimerEntry {
     this.inContext(() => emit(onEvent, { type: "handed-over", resources, holder, heldMs }));
   }
 
-  /** Gives the keys their former value back, so that another call can adopt the lock (step 9). */
+  /** Gives the keys their former value back, so that another call can adopt the lock. */
   #giveBack(): void {
     this.handOver();
     undoAttempt(this.round);

@@ -82,8 +82,7 @@ export class LockCall {
     this.settings = settings;
     this.resources = resources;
     const any = settings.any && adopts === undefined;
-    const isSame = keyPrefix === "" && !any; // see locked()
-    this.keys = isSame ? resources : resources.map((resource) => keyPrefix + resource);
+    this.keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
     this.pool = any ? new Pool(client, this.keys) : undefined;
     this.mode = settings.mode === "shared" && adopts === undefined ? "shared" : undefined;
     this.queueName = this.pool?.name ??
@@ -136,14 +135,10 @@ export class LockCall {
     this.#startMs ??= nowMs;
   }
 
-  /**
-   * What the lock is for, once an attempt has won it. If it is one of several, the array of all
-   * becomes that of the one, because events identify the call and its lock by the array.
-   */
-  locked(): readonly string[] {
+  /** What the lock is for, once an attempt has won it: with a pool, the one of its key. */
+  get locked(): readonly string[] {
     const { pool, resources } = this;
-    if (pool) (resources as string[]).splice(0, Infinity, resources[pool.place]);
-    return resources;
+    return pool ? [resources[pool.place]] : resources;
   }
 
   /**

@@ -1,6 +1,11 @@
 /**
- * Which of several keys a call for any one of them asks for. Each attempt is an ordinary attempt
- * for one key, so the argument in `acquire.ts` holds as it stands, key by key.
+ * Which of several keys a call for any one of them asks for.
+ *
+ * **Why each key has one holder.** Each attempt is for one of the keys, with a value of its own,
+ * and is undone before the next if it fails. So the argument in `acquire.ts` holds for it, key by
+ * key, and k keys have k holders at most. What nodes say about the other keys, and which queues a
+ * ticket stands in, only decides for which key the next attempt is. Nodes that counted holders
+ * would not do: of three nodes that each admit two of three callers, every caller may have two.
  *
  * @module
  */

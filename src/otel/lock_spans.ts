@@ -26,7 +26,7 @@ interface CallEvent {
   readonly time: HrTime;
 }
 
-/** A lock's resources; every event of one call and of its lock has the same array. */
+/** Every event of one call has the same array, and so has every event of one lock. */
 type Resources = LockEvent["resources"];
 type EndOfCall = Extract<RedlockEvent, { type: "acquired" | "denied" }>;
 
@@ -67,7 +67,7 @@ export class LockSpans {
           ...modeOf(event),
           ...(adoptedFrom === undefined ? {} : { "redlock.adopted_from": adoptedFrom }),
         };
-        this.#endCall(event, "acquired", attributes);
+        this.#endCall(event, "acquired", attributes, event.anyOf);
         this.#holds.set(resources, this.#start("redlock.hold", resources, { attributes }));
         return;
       }
@@ -116,6 +116,7 @@ export class LockSpans {
     { resources, attempts, elapsedMs }: EndOfCall,
     outcome: string,
     attributes: Attributes = {},
+    called = resources,
   ): void {
     const endMs = systemClock.wallMs();
     const span = this.#start("redlock.acquire", resources, {
@@ -123,11 +124,11 @@ export class LockSpans {
       attributes: { ...attributes, "redlock.outcome": outcome, "redlock.attempts": attempts },
     });
     if (span.isRecording()) {
-      for (const { name, attributes, time } of this.#calls.get(resources) ?? []) {
+      for (const { name, attributes, time } of this.#calls.get(called) ?? []) {
         span.addEvent(name, attributes(), time);
       }
     }
-    this.#calls.delete(resources);
+    this.#calls.delete(called);
     if (outcome === "no-quorum") fail(span, "NO_QUORUM", "too few nodes answered");
     span.end(hrTime(endMs));
   }

@@ -10,13 +10,13 @@ import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
 import type { Release } from "./command_sender.ts";
 import { ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
-import { ADOPT } from "./scripts/adopt.ts";
+import { ADOPT, GIVE_BACK } from "./scripts/adopt.ts";
 import { EXTEND } from "./scripts/extend.ts";
 import { ACQUIRE_COUNTED, RAISE } from "./scripts/fencing.ts";
 import { EXTEND_MANY, RELEASE_MANY } from "./scripts/group.ts";
 import { ACQUIRE_ANY } from "./scripts/pool.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
-import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
+import { LEAVE, RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
 import type { Script } from "./scripts/script.ts";
 
 /** How a script is called: by its digest, or with its source if the server may not know it. */
@@ -206,9 +206,9 @@ function releasing(script: Script): Operation<Release> {
  */
 const GIVE_BACK_KEYS: Operation<Release> = {
   kind: "release",
-  script: ADOPT,
-  args: ({ keys, value, replaces }, call) => callArgs(call, ADOPT, keys, replaces!, "1", value),
-  read: (reply) => reply === -1 ? DENIED : outcomeOf(reply, [DENIED, GRANTED]),
+  script: GIVE_BACK,
+  args: ({ keys, value, replaces }, call) => callArgs(call, GIVE_BACK, keys, value, replaces!),
+  read: (reply) => outcomeOf(reply, [DENIED, GRANTED]),
 };
 
 const KEEP_KEYS = /* @__PURE__ */ keeping(EXTEND);
@@ -225,10 +225,19 @@ function keeping(script: Script): Operation<Release> {
   };
 }
 
+/** Takes a ticket whose client waits no longer out of the queues for the keys. */
+const LEAVE_QUEUES: Operation<Release> = {
+  kind: "release",
+  script: LEAVE,
+  args: ({ keys, leaves }, call) => callArgs(call, LEAVE, keys, leaves!),
+  read: (reply) => outcomeOf(reply, [DENIED, GRANTED]),
+};
+
 /** How a release is put to a node. */
 export function releaseOperation(
-  { keys, replaces, ticket, mode, keptMs }: Release,
+  { keys, replaces, ticket, mode, keptMs, leaves }: Release,
 ): Operation<Release> {
+  if (leaves !== undefined) return LEAVE_QUEUES;
   if (keptMs && keptMs() > 0) return mode ? KEEP_READER : KEEP_KEYS;
   if (mode) return RELEASE_READER;
   if (replaces !== undefined) return GIVE_BACK_KEYS;
@@ -264,14 +273,6 @@ function grouping(
     read: () => undefined,
   };
 }
-
-/** Takes a ticket, which is the value of the request, out of the queues for the keys. */
-export const LEAVE_QUEUES: Operation<Release> = {
-  kind: "release",
-  script: RELEASE_QUEUED,
-  args: ({ keys, value }, call) => callArgs(call, RELEASE_QUEUED, keys, NONE, value),
-  read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
-};
 
 // Commands and replies
 

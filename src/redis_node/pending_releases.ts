@@ -19,17 +19,13 @@ const RETRY_DELAY_MS = 100;
 /** Longest such delay, in milliseconds. */
 const RETRY_DELAY_MS_MAX = 1_600;
 
-/**
- * What a release that is repeated needs of a request. Of a ticket that leaves the queues, it is the
- * value.
- */
-type Repeatable = Pick<
-  QuorumRequest,
-  "keys" | "value" | "ttlMs" | "replaces" | "mode" | "keptMs"
->;
+/** What a release that is repeated needs of a request. */
+type Repeatable =
+  & Pick<QuorumRequest, "keys" | "value" | "ttlMs" | "replaces" | "mode" | "keptMs">
+  & Pick<Release, "leaves">;
 
 /** A release of the node's own, whose answer nobody waits for. */
-export interface PendingRelease extends QuorumRequest {
+export interface PendingRelease extends QuorumRequest, Pick<Release, "leaves"> {
   /** What it asks of the node. */
   readonly operation: Operation<Release>;
   /** When the keys, or the queues, are gone at the latest, by the monotonic clock. */
@@ -61,13 +57,13 @@ export class PendingReleases {
   }
 
   /** Sends a release, which is kept if it does not arrive. */
-  send(release: Repeatable, operation?: Operation<Release>): void {
-    this.#sendOne(this.#pending(release, operation));
+  send(release: Repeatable): void {
+    this.#sendOne(this.#pending(release));
   }
 
   /** Keeps a release that was not sent, did not arrive, or was refused for the moment. */
-  add(release: Repeatable | PendingRelease, operation?: Operation<Release>): void {
-    const pending = "untilMs" in release ? release : this.#pending(release, operation);
+  add(release: Repeatable | PendingRelease): void {
+    const pending = "untilMs" in release ? release : this.#pending(release);
     this.#releases.push(pending);
     if (this.#connection.open) this.#askLater(); // else it is sent on the next connection
   }
@@ -83,20 +79,18 @@ export class PendingReleases {
     this.#send(Infinity);
   }
 
-  #pending(
-    { keys, value, ttlMs, replaces, mode, keptMs }: Repeatable,
-    operation?: Operation<Release>,
-  ): PendingRelease {
+  #pending(release: Repeatable): PendingRelease {
+    const { keys, value, ttlMs, replaces, mode, keptMs, leaves } = release;
     const answer = (_nodeIndex: number, outcome: Outcome) => {
       if (isGrant(outcome) || isDenial(outcome)) this.sendAll(); // the server has taken it
     };
     const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
     return {
       ...UNREAD,
-      ...{ keys, value, ttlMs, replaces, mode, keptMs, untilMs },
+      ...{ keys, value, ttlMs, replaces, mode, keptMs, leaves, untilMs },
       get operation() {
         // keys that are kept are deleted when their time is over
-        return operation ?? releaseOperation(this);
+        return releaseOperation(this);
       },
       maySet() {
         // mutation: pending-release-forgotten

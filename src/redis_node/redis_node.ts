@@ -26,7 +26,6 @@ import {
   detailOf,
   EXTEND_KEYS,
   extendOperation,
-  LEAVE_QUEUES,
   type Operation,
   RAISE_COUNTERS,
   releaseOperation,
@@ -143,9 +142,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
-    const leave = { keys, value: ticketId, ttlMs: QUEUE_TTL_MS };
-    if (this.#connection.open) this.#pendingReleases.send(leave, LEAVE_QUEUES);
-    else this.#pendingReleases.add(leave, LEAVE_QUEUES); // makes no connection
+    const leave = { keys, value: "", ttlMs: QUEUE_TTL_MS, leaves: ticketId };
+    if (this.#connection.open) this.#pendingReleases.send(leave);
+    else this.#pendingReleases.add(leave); // makes no connection
   }
 
   /** What it is made of, for `operated_node.ts`. */

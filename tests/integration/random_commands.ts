@@ -8,7 +8,7 @@ import fc from "fast-check";
 import Redlock4 from "redlock4";
 import Redlock5 from "redlock5";
 import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
-import { ADOPT } from "../../src/redis_node/scripts/adopt.ts";
+import { ADOPT, GIVE_BACK } from "../../src/redis_node/scripts/adopt.ts";
 import { ACQUIRE_COUNTED, COUNTER_PREFIX, RAISE } from "../../src/redis_node/scripts/fencing.ts";
 import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
 import { queueOf } from "../../src/redis_node/scripts/queue.ts";
@@ -20,7 +20,7 @@ import {
   RELEASE_SHARED,
   SHARED,
 } from "../../src/redis_node/scripts/readers.ts";
-import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
+import { LEAVE, RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 
 /**
  * Lives are so long that nothing expires while a sequence runs, or so short that they are refused.
@@ -63,8 +63,10 @@ const TIMED_SCRIPTS = [
   RELEASE_SHARED,
   ACQUIRE_OR_WAIT,
   RELEASE_QUEUED,
+  LEAVE,
   ACQUIRE_COUNTED,
   ADOPT,
+  GIVE_BACK,
   RAISE,
 ];
 
@@ -289,10 +291,11 @@ const queueScript = weighted(
   [5, join.map(([keys, ...args]) => [ACQUIRE_OR_WAIT.source, ...keys, ...args])],
   [1, fc.tuple(lock, holder).map((words) => [RELEASE.source, "1", ...words])],
   [
-    9,
-    fc.tuple(locks, weighted([3, holder], [1, word("")]), parting)
+    7,
+    fc.tuple(locks, holder, parting)
       .map(([keys, value, parting]) => [RELEASE_QUEUED.source, ...keys, value, ...parting]),
   ],
+  [3, fc.tuple(locks, ticket).map(([keys, ticket]) => [LEAVE.source, ...keys, ticket])],
   [4, poolScript],
 ).map((words) => ["EVAL", ...words]);
 const queue = word(...QUEUES);
@@ -356,6 +359,8 @@ const adopting = fc.tuple(locks, holder, lockLife, holder, fc.array(anyHint, { m
   .map(([keys, value, life, replaced, hint]) => {
     return [ADOPT.source, ...keys, value, life, replaced, ...hint];
   });
+const givingBack = fc.tuple(locks, holder, holder)
+  .map(([keys, value, former]) => [GIVE_BACK.source, ...keys, value, former]);
 const raising = fc.tuple(locks, holder, strangeToken)
   .map(([keys, value, token]) => [RAISE.source, ...keys, value, token]);
 const fencingPool = fc.tuple(pool, holder, lockLife, anyHint, standing)
@@ -365,7 +370,9 @@ const fencingPool = fc.tuple(pool, holder, lockLife, anyHint, standing)
 const fenceCommand: fc.Arbitrary<Command> = weighted(
   [
     20,
-    fc.oneof(counting, fencing, fencingPool, adopting, raising).map((words) => ["EVAL", ...words]),
+    fc.oneof(counting, fencing, fencingPool, adopting, givingBack, raising).map((
+      words,
+    ) => ["EVAL", ...words]),
   ],
   [4, fc.tuple(word("GET", "PTTL"), counter)],
   [4, fc.tuple(fc.constant("SET"), counter, strangeToken)],

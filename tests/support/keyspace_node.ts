@@ -17,7 +17,6 @@ import {
   ADOPT_KEYS,
   detailOf,
   extendOperation,
-  LEAVE_QUEUES,
   type Operation as LockOperation,
   RAISE_COUNTERS,
   releaseOperation,
@@ -325,8 +324,8 @@ export class KeyspaceNode implements QuorumNode {
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
     this.leaves.push(ticketId);
-    const leave = { keys, value: ticketId };
-    this.#server.send(commandBytes(LEAVE_QUEUES.args(leave, "EVAL")));
+    const leave = { keys, value: "", leaves: ticketId };
+    this.#server.send(commandBytes(releaseOperation(leave).args(leave, "EVAL")));
   }
 
   close(): Promise<void> {

@@ -128,10 +128,11 @@ export class NodeBench extends StreamBench implements ReleaseListener {
       this.ask("release", new FakeRequest(keys));
     }
     this.ask("adopt", new FakeRequest("k", { replaces: "w" }));
+    this.ask("release", new FakeRequest("k", { replaces: "w" }));
     this.ask("raiseCounters", new FakeRequest("k", { counterFloor: 1 }));
     this.node.leaveQueue(["k"], TICKET_ID);
     await runMicrotasks();
-    await this.answer(":0\r\n".repeat(15));
+    await this.answer(":0\r\n".repeat(16));
     this.transport.writes.length = 0;
     return this;
   }

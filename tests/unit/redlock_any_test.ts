@@ -165,23 +165,25 @@ Deno.test("calls of one client wait behind each other, and each has a ticket of 
   }
 });
 
-Deno.test("all events of a call and its lock have one array: of all resources, then of the one", async () => {
+Deno.test("all events of a call have one array, of all resources, and all of its lock another, of the one", async () => {
   const cluster = new Cluster();
   cluster.occupy("a");
   cluster.fraction = 0;
   const seen: [string, string[]][] = [];
   const arrays = new Set<unknown>();
+  let anyOf: unknown;
   const onEvent = (event: RedlockEvent) => {
     if (!("resources" in event)) return;
     arrays.add(event.resources);
+    if (event.type === "acquired") anyOf = event.anyOf;
     seen.push([event.type, [...event.resources]]);
   };
   const lock = await cluster.lock({ ...ANY, onEvent }, ["a", "b"]);
   await cluster.settle(lock.release());
-  assertEquals(arrays.size, 1);
+  assertEquals([arrays.size, [...arrays][0] === anyOf], [2, true]);
   assertEquals(seen, [
     ["attempt", ["a", "b"]],
-    ["attempt", ["b"]],
+    ["attempt", ["a", "b"]],
     ["acquired", ["b"]],
     ["released", ["b"]],
   ]);

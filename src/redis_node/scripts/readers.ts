@@ -6,8 +6,14 @@
  * denied. The sorted set `hasp:readers:<key>` has the value of each reader, and as its score the
  * reader's own deadline, in milliseconds since 1970 by the node's clock. Each script keeps one
  * invariant: while the score of a reader lies ahead, the key exists, reads {@linkcode SHARED}, and
- * expires no earlier than that. So a quorum of nodes that have a reader is a quorum of nodes whose
- * key is not free, and a reader that crashed costs its own TTL, whatever the others do.
+ * expires no earlier than that. So a reader that crashed costs its own TTL, whatever the others do.
+ *
+ * **Why readers exclude writers.** A node grants a reader if the keys are missing or readers' own,
+ * and from then on the keys exist until that reader's TTL is over or it is released, whatever other
+ * readers do. So a quorum that has a reader is a quorum of nodes that grant no writer (step 2 of
+ * the argument in `lock/acquire.ts`), and a quorum that has a writer grants no reader: by step 4,
+ * no writer is held beside anybody. The other steps hold for a reader as they are, because its
+ * value, its deadline and its release are its own.
  *
  * Readers and writers wait in one queue. The ticket of a reader has `R` before its number. A reader
  * enters if no writer's ticket is ahead of its own, and notifies the readers that are first then:
@@ -188,5 +194,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "9dc5044635bcc6b3cc7217f56e03768b08b798ab",
+  sha1: "c8967a4d2b6f1b884378cce90c877a125720381f",
 };

@@ -51,7 +51,7 @@ for index, key in ipairs(KEYS) do
   elseif count > 0 and score and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
     redis.pcall('PEXPIRE', queue, 180000)
   end
-  if left or ours[index] or not (held[index] or pooled or value == '') then
+  if left or ours[index] or not (held[index] or pooled) then
     waiting = pass(key, score and own, held[index], not ours[index]) or waiting
   end
 end
@@ -69,9 +69,6 @@ return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0
  * A ticket for a pool is in the queues of all its keys, and only one of them held the value: 1 or 2
  * then. Of the others, those are notified whose queue the ticket has left: each key that is free
  * has notified its first before.
- *
- * A client that gives up waiting leaves by this too: with an empty text for the value, which then
- * is not looked for.
  */
 export const RELEASE_QUEUED: Script = {
   source: /* @__PURE__ */ lua(
@@ -79,12 +76,35 @@ export const RELEASE_QUEUED: Script = {
     PASS,
     `local function drop(key, value)
   local found = redis.pcall('GET', key)
-  if value == '' or found ~= value then return false, found end
+  if found ~= value then return false, found end
   redis.call('DEL', key)
   return true, false
 end
 `,
     RELEASE_ALL,
   ),
-  sha1: "68b81687faea9f7cbb8f1abfabb1ffea5d89b8cf",
+  sha1: "2ffa06b29ca25d945ad78880beecd09bf81c129f",
+};
+
+/**
+ * `KEYS` resources; `ARGV` a ticket, whose client waits no longer: takes it out of the queues.
+ * Notifies those who may be next where it was, if the key is free or readers hold it. A ticket for
+ * a pool is in the queues of all its keys. Returns 1.
+ */
+export const LEAVE: Script = {
+  source: /* @__PURE__ */ lua(
+    NOTIFY,
+    PASS,
+    `local ticket = ARGV[1]
+local pooled = ticket:sub(-1) == '.'
+for index, key in ipairs(KEYS) do
+  local own = pooled and ticket .. index or ticket
+  if redis.pcall('ZREM', 'hasp:queue:' .. key, own) == 1 then
+    pass(key, nil, redis.pcall('GET', key), true)
+  end
+end
+return 1
+`,
+  ),
+  sha1: "c9ef92585cb4262b44d3d2a213a858aa490ce25c",
 };

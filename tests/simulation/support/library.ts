@@ -19,7 +19,7 @@ export { insideOf, Redlock, redlockOn } from "../../../src/redlock.ts";
 export { CREATED_KEY } from "../../../src/redis_node/quarantine.ts";
 export { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 export { ACQUIRE_COUNTED } from "../../../src/redis_node/scripts/fencing.ts";
-export { ADOPT } from "../../../src/redis_node/scripts/adopt.ts";
+export { ADOPT, GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
 export { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 export { ACQUIRE_ANY } from "../../../src/redis_node/scripts/pool.ts";
 export {

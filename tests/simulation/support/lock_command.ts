@@ -12,6 +12,7 @@ import {
   EXTEND,
   EXTEND_MANY,
   EXTEND_SHARED,
+  GIVE_BACK,
   RELEASE,
   RELEASE_MANY,
   RELEASE_QUEUED,
@@ -35,6 +36,7 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
     ["acquire", ACQUIRE_COUNTED],
     ["acquire", ADOPT],
     ["extend", EXTEND],
+    ["release", GIVE_BACK],
     ["release", RELEASE],
     ["release", RELEASE_QUEUED],
     ["acquire", ACQUIRE_ANY],
@@ -85,11 +87,8 @@ function lockCommand(words: readonly string[]): LockCommand | undefined {
     const [number, value] = words.slice(3 + count);
     return { operation, keys: [keys[Number(number) - 1]], value };
   }
-  const [value, ttl, replaces] = words.slice(3 + count);
-  if (value === "") return undefined; // a ticket leaves
+  const [value, , replaces] = words.slice(3 + count);
   if (OF_READERS.includes(words[1])) return { operation, keys, value, shared: true };
   if (words[1] !== ADOPT.sha1 && words[1] !== ADOPT.source) return { operation, keys, value };
-  // What gives keys back names the values the other way round.
-  if (ttl === "1") return { operation: "release", keys, value: replaces };
   return { operation, keys, value, replaces };
 }

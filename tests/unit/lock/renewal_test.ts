@@ -71,11 +71,12 @@ for (const mode of ["fail", "hang", "lose-reply"] as const) {
 }
 
 Deno.test("Renewal bounds each try by nodeTimeoutMs", async () => {
-  const { cluster, startMs } = await locked(3, { nodeTimeoutMs: 30 });
+  const { cluster, lock, startMs } = await locked(3, { nodeTimeoutMs: 30 });
   cluster.set("hang", 0, 1);
   await cluster.advance(THIRD_MS + 120);
   const [first, second] = extendTimes(cluster, startMs);
   assertEquals(second - first, 30 + TTL_MS / 15);
+  assert(lock.held); // here, because nothing extends a lock whose handle is garbage
 });
 
 Deno.test("Renewal fills nothing in while too few nodes grant", async () => {

@@ -1,5 +1,5 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { ADOPT } from "../../../src/redis_node/scripts/adopt.ts";
+import { GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { EXTEND_SHARED, RELEASE_SHARED } from "../../../src/redis_node/scripts/readers.ts";
 import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
@@ -62,7 +62,7 @@ test.opened("RedisNode keeps what gives a value back, and sends it on the next c
   bench.release(new FakeRequest("k", { replaces: "old" }));
   await runMicrotasks();
   await bench.hangUp();
-  assertEquals(await bench.reconnect(), wire("EVAL", ADOPT.source, "1", "k", "old", "1", "v"));
+  assertEquals(await bench.reconnect(), wire("EVAL", GIVE_BACK.source, "1", "k", "v", "old"));
 });
 
 test.opened("RedisNode keeps the mode of a release that did not arrive", async (bench) => {

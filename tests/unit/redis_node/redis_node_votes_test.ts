@@ -84,7 +84,6 @@ const KINDS: readonly (readonly [
   ["one key that gets a value back", "release", ["k"], { replaces: "w" }, {
     ":1\r\n": "granted",
     ":0\r\n": "denied",
-    ":-1\r\n": "denied",
   }],
   ["several keys", "release", ["k", "l"], {}, {
     ":1\r\n": "granted",
