@@ -6,6 +6,12 @@
 import { Pause } from "./pause.ts";
 import type { TimerWheel } from "./timer_wheel.ts";
 
+/** One that waits at a gate: in a list, because it is a crowd that waits. */
+class Place extends Pause {
+  entered = false;
+  behind: Place | undefined = undefined;
+}
+
 /**
  * Lets a number of callers in, and the next one when one of them leaves: first come, first served.
  */
@@ -13,8 +19,10 @@ export class Gate {
   /** How many wait. */
   waiting = 0;
   readonly #wheel: TimerWheel;
-  readonly #pauses: Set<Pause> = new Set();
   #free: number;
+  /** The places of those that wait, and of some that gave up. */
+  #first: Place | undefined = undefined;
+  #last: Place | undefined = undefined;
 
   /**
    * @param wheel Where waits end.
@@ -44,10 +52,12 @@ export class Gate {
     await undefined; // the tick in which a crowd asks is no part of the wait
     let entered = this.enter();
     if (!entered) {
-      const pause = new Pause(this.#wheel, limitMs, signal);
-      this.#pauses.add(pause);
-      await pause.over;
-      entered = !this.#pauses.delete(pause);
+      const place = new Place(this.#wheel, limitMs, signal);
+      if (this.#first) this.#last!.behind = place;
+      else this.#first = place;
+      this.#last = place;
+      await place.over;
+      entered = place.entered;
     }
     this.waiting--;
     return entered;
@@ -55,13 +65,13 @@ export class Gate {
 
   /** One that is inside leaves. */
   leave(): void {
-    const [next] = this.#pauses;
-    if (!next) {
-      this.#free++;
-      return;
+    for (let place = this.#first; place; place = this.#first) {
+      this.#first = place.behind;
+      if (!place.scheduled) continue; // it gave up
+      place.entered = true;
+      // mutation: gate-lets-nobody-in
+      return place.end();
     }
-    this.#pauses.delete(next);
-    // mutation: gate-lets-nobody-in
-    next.end();
+    this.#free++;
   }
 }

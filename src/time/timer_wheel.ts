@@ -184,7 +184,9 @@ export class TimerWheel {
     const now = this.#armed ? [this.#delayAt(this.continuous.look())] : [];
     const delays = [...this.#delays.filter(({ endMs }) => endMs > sinceMs), ...now];
     const sum = (name: keyof Delay) => delays.reduce((ms, delay) => ms + delay[name], 0);
-    return { stoodMs: sum("stoodMs"), steppedMs: sum("steppedMs") };
+    // the first may have begun before
+    const stoodMs = Math.min(sum("stoodMs"), this.continuous.nowMs() - sinceMs);
+    return { stoodMs, steppedMs: sum("steppedMs") };
   }
 
   /**

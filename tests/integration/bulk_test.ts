@@ -40,7 +40,9 @@ Deno.test("close() deletes the keys of a crowd of locks", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls, LONG);
   const locks = await acquireMany(redlock);
-  assertEquals(await onAll(servers, "DBSIZE"), [MANY, MANY, MANY]);
+  await eventually(async () => { // a quorum decides, and one node may be behind
+    assertEquals(await onAll(servers, "DBSIZE"), [MANY, MANY, MANY]);
+  });
   await redlock.close();
   assertEquals(locks.filter(({ held }) => held).length, 0);
   assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]);

@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertLess } from "@std/assert";
 import { Gate } from "../../../src/time/gate.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { FakeClock, runMicrotasks } from "../../support/fake_clock.ts";
@@ -68,4 +68,20 @@ Deno.test("Gate does not count the tick in which a crowd asks as a part of its w
   gate.leave();
   await runMicrotasks();
   assertEquals(log, ["a enters"]);
+});
+
+Deno.test("Gate lets each of a large crowd in as fast as each of a small one", async () => {
+  /** How long each takes, in milliseconds. */
+  const each = async (count: number) => {
+    const { gate } = fullGate();
+    for (let index = 0; index < count; index++) gate.wait(1_000);
+    await runMicrotasks();
+    const startMs = performance.now();
+    for (let index = 0; index < count; index++) gate.leave();
+    return (performance.now() - startMs) / count;
+  };
+  await each(10_000); // so that it is compiled
+  const small = Math.min(await each(1_000), await each(1_000), await each(1_000));
+  const large = Math.min(await each(100_000), await each(100_000));
+  assertLess(large, 40 * small);
 });

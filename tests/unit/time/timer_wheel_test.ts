@@ -260,6 +260,17 @@ Deno.test("TimerWheel knows until when the process was stopped, before and after
   wheel.close();
 });
 
+Deno.test("TimerWheel counts of a delay what has passed since the time that it is asked for", async () => {
+  const { clock, wheel } = setUp();
+  wheel.after(60_000, () => {});
+  clock.block(3_000);
+  const sinceMs = wheel.continuous.nowMs();
+  clock.block(1_000);
+  assertEquals(wheel.delayedSince(sinceMs).stoodMs, 1_000);
+  await clock.advance(0);
+  assertEquals(wheel.delayedSince(sinceMs).stoodMs, 1_000);
+});
+
 Deno.test("TimerWheel sets one timer for any number of entries, for at most 250 ms, and none while nothing waits", () => {
   const { clock, after } = setUp();
   for (let index = 0; index < 1_000; index++) after(index * 3);
