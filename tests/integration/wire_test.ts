@@ -1,10 +1,4 @@
-import {
-  assert,
-  assertEquals,
-  assertInstanceOf,
-  assertRejects,
-  assertStrictEquals,
-} from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { connect, ConnectionError, ProtocolError, ReplyError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { shareServers, withClientOf } from "../support/shared_servers.ts";
@@ -114,30 +108,6 @@ Deno.test("sendRaw() carries 5 MB of bytes there and back", async () => {
   });
 });
 
-Deno.test("send() reads nested arrays", async () => {
-  await withClient(async (client) => {
-    const script = "return {1, {2, {3, {}}}, 'x', {'', {ok='fine'}}, false}";
-    assertEquals(await client.send(["EVAL", script, 0]), [
-      1,
-      [2, [3, []]],
-      "x",
-      ["", "fine"],
-      null,
-    ]);
-  });
-});
-
-Deno.test("send() reads arrays nested 32 deep", async () => {
-  await withClient(async (client) => {
-    let reply = await client.send(["EVAL", nested(32), 0]);
-    for (let depth = 0; depth < 32; depth++) {
-      assert(Array.isArray(reply));
-      reply = reply[0]!;
-    }
-    assertEquals(reply, "inside");
-  });
-});
-
 Deno.test("send() rejects deeper nesting, and the next connection works", async () => {
   await withClient(async (client) => {
     const error = await assertRejects(
@@ -173,22 +143,6 @@ Deno.test("send() reads an error inside the array of EXEC as an element", async 
   });
 });
 
-Deno.test("send() reads an error inside the nested array of a script as an element", async () => {
-  await withClient(async (client) => {
-    const script = "return {1, {redis.error_reply('OWN words of it'), 2}}";
-    const [one, [error, two]] = await client.send(["EVAL", script, 0]) as [number, unknown[]];
-    assertInstanceOf(error, ReplyError);
-    assertEquals([one, error.prefix, error.message, two], [1, "OWN", "OWN words of it", 2]);
-  });
-});
-
-Deno.test("send() reads $-1 as null", async () => {
-  await withClient(async (client) => {
-    assertStrictEquals(await client.send(["GET", "missing"]), null);
-    assertEquals(await client.send(["MGET", "missing", "missing"]), [null, null]);
-  });
-});
-
 Deno.test("send() reads *-1, the reply of an EXEC that WATCH aborted, as null", async () => {
   await using servers = shared.lend();
   await using client = await connect(servers.urls[0]!);
@@ -201,33 +155,4 @@ Deno.test("send() reads *-1, the reply of an EXEC that WATCH aborted, as null", 
     client.send(["GET", "key"]),
   ]);
   assertEquals(replies, ["OK", "QUEUED", null, "changed"]);
-});
-
-Deno.test("send() reads *0 as an empty array", async () => {
-  await withClient(async (client) => {
-    const replies = await Promise.all([
-      client.send(["LRANGE", "missing", 0, -1]),
-      client.send(["PING"]),
-    ]);
-    assertEquals(replies, [[], "PONG"]);
-  });
-});
-
-Deno.test("send() reads integers at the limits of 64 bits exactly", async () => {
-  await withClient(async (client) => {
-    await client.send(["MSET", "most", "9223372036854775806", "least", "-9223372036854775807"]);
-    assertStrictEquals(await client.send(["INCR", "most"]), 9223372036854775807n);
-    assertStrictEquals(await client.send(["DECR", "least"]), -9223372036854775808n);
-  });
-});
-
-Deno.test("send() reads integers as numbers up to the safe limits, beyond as bigints", async () => {
-  await withClient(async (client) => {
-    await client.send(["MSET", "up", "9007199254740990", "down", "-9007199254740990"]);
-    assertStrictEquals(await client.send(["INCR", "up"]), 9007199254740991);
-    assertStrictEquals(await client.send(["INCR", "up"]), 9007199254740992n);
-    assertStrictEquals(await client.send(["DECR", "down"]), -9007199254740991);
-    assertStrictEquals(await client.send(["DECR", "down"]), -9007199254740992n);
-    assertStrictEquals(await client.send(["INCRBY", "zero", 0]), 0);
-  });
 });

@@ -4,7 +4,7 @@ import type { RedlockOptions } from "../../src/options.ts";
 import { describeHolder } from "../../src/holder.ts";
 import { SHARED } from "../../src/redis_node/scripts/readers.ts";
 import { forceRelease } from "../../src/operate/mod.ts";
-import { Cluster, OTHER_VALUE, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";
+import { Cluster, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";
 
 const READ = { mode: "shared", waitMs: 0 } as const;
 const WAIT: RedlockOptions = { waitMs: 50_000, ttlMs: 20_000, retryDelayMaxMs: 60_000 };
@@ -53,17 +53,6 @@ Deno.test("a key lives as long as its longest reader, and goes with the last", a
   assertEquals(cluster.holders(), [undefined, undefined, undefined]);
 });
 
-Deno.test("a reader that crashed costs its own TTL, whatever the others do", async () => {
-  const cluster = new Cluster();
-  const crashed = await cluster.lock({ ...READ, ttlMs: 1_000 });
-  const lives = await cluster.lock({ ...READ, ttlMs: 5_000 });
-  await cluster.advance(2_000);
-  assertEquals([crashed.held, lives.held], [false, true]);
-  await cluster.settle(lives.release());
-  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
-  assert((await cluster.lock()).held);
-});
-
 Deno.test("an extension prolongs a reader, and is refused once it is no reader on a quorum", async () => {
   const cluster = new Cluster();
   const lock = await cluster.lock(READ);
@@ -94,17 +83,6 @@ Deno.test("a node that lost its keys is filled in by an extension, though a writ
   assertEquals(readers(cluster)[0].includes(lock.value), true);
 });
 
-Deno.test("an attempt that too few nodes granted is undone, and takes no other reader's place", async () => {
-  const cluster = new Cluster();
-  const lock = await cluster.lock(READ);
-  const value = lock.value;
-  cluster.nodes.slice(1).forEach((node) => (node.delete("a"), node.set("a", OTHER_VALUE)));
-  assertEquals(await cluster.try(READ), undefined);
-  await cluster.advance(1);
-  assertEquals(readers(cluster)[0], [value]);
-  assertEquals(cluster.holders(), [SHARED, OTHER_VALUE, OTHER_VALUE]);
-});
-
 Deno.test("a lost lock in shared mode leaves its own place, and the others keep theirs", async () => {
   const cluster = new Cluster();
   const lost = await cluster.lock(READ);
@@ -131,16 +109,6 @@ Deno.test("a node that does not know the mode grants one at a time", async () =>
   const cluster = new Cluster(3, {}, (nodes) => nodes.forEach((node) => node.knowsPools = false));
   const lock = await cluster.lock(READ);
   assertEquals(cluster.holders(), [lock.value, lock.value, lock.value]);
-  assertEquals(await cluster.try(READ), undefined);
-});
-
-Deno.test("a plain SET NX of another library is denied beside readers, and denies them", async () => {
-  const cluster = new Cluster();
-  const lock = await cluster.lock(READ);
-  const setNx = () => cluster.nodes.map((node) => node.setIfFree("a", "foreign", 500));
-  assertEquals(setNx(), [false, false, false]);
-  await cluster.settle(lock.release());
-  assertEquals(setNx(), [true, true, true]);
   assertEquals(await cluster.try(READ), undefined);
 });
 

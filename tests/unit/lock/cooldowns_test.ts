@@ -7,18 +7,6 @@ function setUp(): { clock: FakeClock; cooldowns: Cooldowns } {
   return { clock, cooldowns: new Cooldowns(clock) };
 }
 
-Deno.test("Cooldowns.leftMs() is the longest of the keys', and 0 if none is in cooldown", async () => {
-  const { clock, cooldowns } = setUp();
-  cooldowns.begin(["a", "b"], 100);
-  cooldowns.begin(["c"], 300);
-  cooldowns.begin(["d"], 0);
-  await clock.advance(40);
-  const sets = [["a"], ["a", "c"], ["b", "d"], ["d"]];
-  assertEquals(sets.map((keys) => cooldowns.leftMs(keys)), [60, 260, 60, 0]);
-  await clock.advance(60);
-  assertEquals(sets.map((keys) => cooldowns.leftMs(keys)), [0, 200, 0, 0]);
-});
-
 Deno.test("Cooldowns.begin() lengthens and never shortens", () => {
   const { cooldowns } = setUp();
   cooldowns.begin(["a", "b"], 100);

@@ -68,18 +68,3 @@ Deno.test("readToken() refuses everything that is no token, and shows nothing of
     assertThrows(() => readToken(token as string, ""), TypeError, MESSAGE, String(token));
   }
 });
-
-Deno.test("readToken() checks the resources as an acquisition does", () => {
-  const token = (...resources: unknown[]) =>
-    handOverToken({ ...GIVEN, resources: resources as string[] });
-  for (const resources of [[], [""], [7], ["a", "a"]]) {
-    assertThrows(() => readToken(token(...resources), ""), TypeError, "Cannot adopt lock as ");
-  }
-  assertThrows(
-    () => readToken(token("born"), "hasp:"),
-    RangeError,
-    "no key may begin with 'hasp:'",
-  );
-  const tooMany = Array.from({ length: 1_001 }, (_, index) => String(index));
-  assertThrows(() => readToken(token(...tooMany), ""), RangeError, "at most 1000 elements");
-});

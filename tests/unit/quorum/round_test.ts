@@ -102,18 +102,6 @@ for (let nodeCount = 1; nodeCount <= 7; nodeCount++) {
   }
 }
 
-Deno.test("Round.ask() asks every node by its index before anything is decided, and sets no timer if all answer", async () => {
-  const bench = setUp();
-  const asked: unknown[] = [];
-  const round = newRound(bench);
-  await round.ask((node, request, nodeIndex) => {
-    asked.push([node.name, request === round, nodeIndex]);
-    request.answer(nodeIndex, GRANTED);
-  }, TIMEOUT_MS);
-  assertEquals(asked, [["n0", true, 0], ["n1", true, 1], ["n2", true, 2]]);
-  assertEquals([round.granted, bench.wheel.size, bench.clock.timersAlive], [3, 0, 0]);
-});
-
 Deno.test("Round counts a node's first answer only", () => {
   const { round } = ask(setUp(5));
   for (let times = 0; times < 3; times++) {
@@ -137,24 +125,6 @@ Deno.test("Round counts a vote in quarantine like a failed one, and distinguishe
   const outcomes = round.votes.map(({ outcome }) => outcome);
   assertEquals(outcomes, ["quarantined", "granted", "quarantined"]);
   assertEquals([0, 1].map((nodeIndex) => round.grantedBy(nodeIndex)), [false, true]);
-});
-
-Deno.test("Round.votes has when each answer came, and takes in votes that come after the decision", async () => {
-  const { clock, ...bench } = setUp();
-  const { round } = ask({ ...bench, clock });
-  await clock.advance(10);
-  round.answer(2, DENIED);
-  await clock.advance(10);
-  round.answer(0, GRANTED, undefined, clock.monotonicMs() - 5);
-  const denied = { node: "n2", outcome: "denied", elapsedMs: 10 } as const;
-  assertEquals(round.votes, [{ node: "n0", outcome: "granted", elapsedMs: 15 }, denied]);
-  await clock.advance(TIMEOUT_MS);
-  assertEquals(round.votes[1], { node: "n1", outcome: "timed-out", elapsedMs: 100 });
-  assertEquals([round.granted, round.failed, round.unanswered], [1, 1, false]);
-  clock.block(30);
-  round.answer(1, GRANTED); // in place of its time-out
-  assertEquals(round.votes[1], { node: "n1", outcome: "granted", elapsedMs: 150 });
-  assertEquals([round.granted, round.failed, round.votes[2]], [2, 0, denied]);
 });
 
 for (
@@ -189,16 +159,6 @@ for (
     assertEquals(asked.round.votes[0].outcome, "timed-out");
   });
 }
-
-Deno.test("Round waits its time although the wall clock jumps ahead", async () => {
-  const bench = setUp(1);
-  const asked = ask(bench);
-  bench.clock.stepWall(60_000);
-  await bench.clock.advance(TIMEOUT_MS - 1);
-  assertEquals(asked.settled, false);
-  await bench.clock.advance(1);
-  assertEquals(asked.settled, true);
-});
 
 const ENDS: Record<string, (bench: Bench, round: Round, controller: AbortController) => void> = {
   "is granted": (_, round) => [0, 1].forEach((nodeIndex) => round.answer(nodeIndex, GRANTED)),
@@ -236,18 +196,6 @@ Deno.test("Round.ask() settles if its signal aborts while the nodes are asked", 
     controller.signal,
   );
   assertEquals([round.granted, bench.wheel.size], [1, 0]);
-});
-
-Deno.test("Round begins when it is made, by both clocks", async () => {
-  const bench = setUp(1);
-  bench.clock.stepWall(500);
-  const round = newRound(bench);
-  assertEquals(round.sinceMs, bench.clock.monotonicMs());
-  assertEquals([round.startMs, round.elapsedMs], [bench.wheel.continuous.nowMs(), 0]);
-  assertEquals(round.startMs, round.sinceMs + 500);
-  bench.clock.block(10);
-  await round.ask((_, request, nodeIndex) => request.answer(nodeIndex, GRANTED), TIMEOUT_MS);
-  assertEquals(round.votes[0].elapsedMs, 10);
 });
 
 Deno.test("Round.follow() has the same keys, value and guard, and is cancelled with the round", () => {

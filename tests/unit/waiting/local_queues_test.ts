@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
-import { getEventListeners } from "node:events";
-import { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../../src/errors.ts";
+import { LockLostError, QuorumError, RedlockError } from "../../../src/errors.ts";
 import type { RedlockEvent } from "../../../src/events.ts";
 import { createNodeSet } from "../../support/node_set.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
@@ -81,19 +80,6 @@ Deno.test("calls of one client are first in, first out; each asks once, and none
   assertEquals([callers.holders(), ...callers.timers], [Array(3).fill(undefined), 0, 0]);
 });
 
-Deno.test("the next call of a client asks when a quorum has answered the release, in the same tick", async () => {
-  const callers = await held("second");
-  callers.nodes[2].modes.release = "hang";
-  for (const node of callers.nodes) node.replyMs = 10;
-  callers.locks.get("first")!.release();
-  await callers.advance(9);
-  assertEquals(callers.asked(), [1, 1, 1]);
-  await callers.advance(1);
-  assertEquals(callers.asked(), [2, 2, 2]);
-  await callers.advance(10);
-  assertEquals(callers.won, ["first", "second"]);
-});
-
 Deno.test("the first call of a client alone asks while others hold the lock", async () => {
   const callers = await blocked(["first", "second", "third"]);
   await callers.advance(25_000);
@@ -130,25 +116,6 @@ for (const how of ["tryAcquire()", "acquire() with a waitMs of 0"]) {
   const attempt = ({ redlock }: Callers) =>
     how === "tryAcquire()" ? redlock.tryAcquire("a") : redlock.acquire("a", { waitMs: 0 });
 
-  Deno.test(`${how} asks at once though others of its client wait, and leaves their order as it is`, async () => {
-    const callers = await held("second");
-    const outcome = await callers.settle(attempt(callers).catch((error) => error));
-    if (how === "tryAcquire()") assertEquals(outcome, undefined);
-    else assertEquals((outcome as LockHeldError).votes.length, 3);
-    assertEquals([callers.asked(), callers.priorities], [[2, 2, 2], ["none", "none"]]);
-    await callers.release("first");
-    assertEquals(callers.won, ["first", "second"]);
-    const waiting = await blocked(["first", "second"]);
-    for (const node of waiting.nodes) node.delete("a"); // and notify nobody
-    const lock = await waiting.settle(attempt(waiting));
-    await waiting.advance(1_000);
-    assertEquals(waiting.won, []);
-    await waiting.settle(lock!.release());
-    await waiting.advance(0);
-    await waiting.release("first");
-    assertEquals(waiting.won, ["first", "second"]);
-  });
-
   Deno.test(`${how} has later calls wait for its lock without asking, and leaves nothing without one`, async () => {
     const callers = new Callers();
     callers.occupy();
@@ -166,42 +133,6 @@ for (const how of ["tryAcquire()", "acquire() with a waitMs of 0"]) {
 }
 
 // Giving up
-
-Deno.test("a call that gives up leaves the other calls of its client their places", async () => {
-  const callers = await held("second");
-  const controller = new AbortController();
-  const listeners = () => getEventListeners(controller.signal, "abort").length;
-  callers.call("third", { signal: controller.signal });
-  callers.call("fourth", { waitMs: 100 });
-  callers.call("fifth", { signal: AbortSignal.abort(REASON) });
-  callers.call("sixth");
-  await callers.advance(99);
-  assertEquals([...callers.errors.keys()], ["fifth"]);
-  await callers.advance(1);
-  controller.abort(REASON);
-  await callers.advance(0);
-  assertStrictEquals(callers.error("third"), REASON);
-  assertInstanceOf(callers.error("fourth"), LockHeldError);
-  assertStrictEquals(callers.error("fifth"), REASON);
-  assertEquals([callers.asked(), listeners()], [[1, 1, 1], 0]);
-  for (const who of ["first", "second", "sixth"]) await callers.release(who);
-  assertEquals(callers.won, ["first", "second", "sixth"]);
-});
-
-for (const order of ["abort, then release", "release, then abort"]) {
-  Deno.test(`a call whose signal aborts as its turn comes passes its turn on: ${order}`, async () => {
-    const callers = await held();
-    const controller = new AbortController();
-    callers.call("second", { signal: controller.signal });
-    callers.call("third");
-    await callers.advance(0);
-    const acts = [() => controller.abort(REASON), () => callers.locks.get("first")!.release()];
-    if (order === "release, then abort") acts.reverse();
-    for (const act of acts) act();
-    await callers.advance(0);
-    assertEquals([callers.errors.get("second"), callers.won], [REASON, ["first", "third"]]);
-  });
-}
 
 for (const [how, options] of [["whose time is over", { waitMs: 1_500 }], ["that is aborted", {}]]) {
   Deno.test(`a first call ${how} has the next of its client go on in its place in the nodes' queues`, async () => {
@@ -223,27 +154,6 @@ for (const [how, options] of [["whose time is over", { waitMs: 1_500 }], ["that 
     assertEquals(callers.won, ["second", "third"]);
   });
 }
-
-Deno.test("a call that is aborted in its attempt gives back what it won, and the next goes on", async () => {
-  const callers = new Callers();
-  const controller = new AbortController();
-  for (const node of callers.nodes) node.replyMs = 10;
-  callers.call("first", { signal: controller.signal });
-  callers.call("second");
-  await callers.advance(5);
-  controller.abort(REASON);
-  await callers.advance(20);
-  assertEquals([callers.errors.get("first"), callers.won], [REASON, ["second"]]);
-});
-
-Deno.test("a call whose turn comes only when its time is over still asks once", async () => {
-  const callers = await held();
-  callers.call("second", { waitMs: 100 });
-  await callers.advance(0);
-  callers.clock.block(100);
-  await callers.release("first");
-  assertEquals([callers.won, callers.asked()], [["first", "second"], [2, 2, 2]]);
-});
 
 // Locks that end otherwise than by a release
 

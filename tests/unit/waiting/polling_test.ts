@@ -1,30 +1,5 @@
-import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
-import fc from "fast-check";
-import { backoffMs } from "../../../src/waiting/polling.ts";
+import { assertEquals, assertGreater, assertLess } from "@std/assert";
 import { Callers } from "../../support/callers.ts";
-
-const SEED = 1_024;
-
-Deno.test("backoffMs() draws from a range that doubles with each attempt, up to its highest limit", () => {
-  fc.assert(
-    fc.property(
-      fc.oneof(fc.nat(2_000), fc.constantFrom(1_023, 1_024, 1e9)),
-      fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1e9, noNaN: true })),
-      fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1e9, noNaN: true })),
-      fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
-      (attempt, baseMs, maxMs, fraction) => {
-        const delayMs = backoffMs(attempt, baseMs, maxMs, fraction);
-        const limitMs = backoffMs(attempt, baseMs, maxMs, 1);
-        assert(delayMs >= 0 && delayMs <= limitMs && limitMs <= maxMs, `${delayMs}`);
-        const nextMs = backoffMs(attempt + 1, baseMs, maxMs, 1);
-        assert(nextMs === Math.min(maxMs, 2 * limitMs) || attempt >= 32, `${nextMs}`);
-        assertEquals(backoffMs(attempt, baseMs, maxMs, 0), 0);
-      },
-    ),
-    { seed: SEED, numRuns: 1_000 },
-  );
-  assertEquals([0, 1, 2].map((attempt) => backoffMs(attempt, 100, 250, 0.5)), [50, 100, 125]);
-});
 
 Deno.test("a call that polls asks after delays that grow up to retryDelayMaxMs and differ between clients, and no longer than it may wait", async () => {
   const firstMs = new Set<number>();

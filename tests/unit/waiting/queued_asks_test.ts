@@ -125,15 +125,6 @@ Deno.test("a call whose vote was split twice follows notifications rarely, so th
   assertEquals(callers.won, ["first"]);
 });
 
-Deno.test("a call takes no notice of notifications for tickets that are not its own, or have left", async () => {
-  const callers = await blocked(["first"]);
-  const [id] = callers.ticket.split(":");
-  const [waitedMs] = await callers.asksAfter(() => {
-    for (const ticketId of [`${id}:zz`, "other:2", ""]) callers.nodes[1].notify(ticketId);
-  });
-  assertEquals([waitedMs, callers.nodes[1].leaves], [undefined, []]);
-});
-
 // The first in the queue that does not use its turn
 
 Deno.test("a ticket that is notified again and again, but is never the first on a quorum, overtakes after a patience", async () => {

@@ -116,21 +116,6 @@ Deno.test("a ticket says when the wait of its caller ends, and the next caller o
 
 // Before and after the lock
 
-Deno.test("a call joins the queues with its first attempt if the lock was contended when its client last asked or released it", async () => {
-  const callers = await blocked(["first"], { waitMs: 900 });
-  callers.error("first");
-  callers.free();
-  const before = callers.priorities.length;
-  callers.call("second");
-  await callers.advance(0);
-  await callers.release("second");
-  callers.call("third"); // nobody waited at that release
-  callers.call("other", {}, "b");
-  await callers.advance(0);
-  assertEquals(callers.won, ["second", "third", "other"]);
-  assertEquals(callers.priorities.slice(before), ["in-order", "none", "none"]);
-});
-
 Deno.test("a call joins the queues with its first attempt if others wait at its client's release, and the next call does not", async () => {
   for (const notified of [true, false]) {
     const callers = await held();
@@ -192,22 +177,6 @@ Deno.test("a client leaves the queues with its lock where it still was, and its 
   assertGreater(node.score(second), score);
   await callers.release("second");
   assertEquals(node.queue(), ["other:1"]);
-});
-
-Deno.test("the release of a lock that was lost leaves the queues alone, because the ticket is another call's", async () => {
-  const callers = await blocked(["first"]);
-  callers.free();
-  await callers.advance(0);
-  const lock = callers.locks.get("first")!;
-  callers.call("second");
-  callers.forget();
-  callers.occupy();
-  await callers.rejection(lock.extend());
-  await callers.advance(1_000);
-  const queues = callers.nodes.map((node) => node.queue());
-  assertEquals(callers.queueLengths, [1, 1, 1]);
-  assertEquals(await callers.settle(lock.release()), false);
-  assertEquals(callers.nodes.map((node) => node.queue()), queues);
 });
 
 Deno.test("the last call that gives up leaves the queues on every node that may have its ticket, and a call in none leaves none", async () => {

@@ -74,27 +74,3 @@ Deno.test("LockHeldError.waiters is the length of the longest queue that a node 
 });
 
 // Events
-
-Deno.test("a call reports that a node notified it, and how long it had waited", async () => {
-  const callers = await blocked(["first", "second"]);
-  assertEquals(callers.eventTypes, ["attempt", "attempt"]);
-  callers.free();
-  await callers.advance(0);
-  assertEquals(callers.events[2] as unknown, {
-    type: "woken",
-    resources: ["a"],
-    elapsedMs: 1_000,
-  });
-  assertEquals(callers.eventTypes.slice(2), ["woken", "attempt", "acquired"]);
-});
-
-Deno.test("a call reports no notification if it polls, if a key ran out, or when its turn comes", async () => {
-  const callers = new Callers();
-  callers.occupy("a", 500);
-  callers.call("first");
-  callers.call("second");
-  await callers.advance(1_000);
-  await callers.release("first");
-  assertEquals(callers.won, ["first", "second"]);
-  assert(!callers.eventTypes.includes("woken"));
-});

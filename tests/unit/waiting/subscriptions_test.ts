@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { quorumSize } from "../../../src/vote.ts";
-import { bitCount } from "../../../src/waiting/release_notifications.ts";
 import { blocked, Callers, held } from "../../support/callers.ts";
 import { REASON } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
@@ -17,10 +16,6 @@ function subscribes({ nodes }: Callers): number[] {
 function unsubscribes({ nodes }: Callers): number[] {
   return nodes.map(({ unsubscribes }) => unsubscribes);
 }
-
-Deno.test("bitCount() counts the bits of up to 31 nodes", () => {
-  assertEquals([0, 1, 0b1011, 0x7fffffff].map(bitCount), [0, 1, 3, 31]);
-});
 
 // Until it is known which nodes notify
 
@@ -64,30 +59,6 @@ for (
     assertEquals(waitedMs === undefined, readyMs < 1_000); // else it goes on polling
   });
 }
-
-Deno.test("the time for which a call holds its first attempt back is part of its waitMs", async () => {
-  const callers = await held();
-  for (const node of callers.nodes) {
-    node.enqueue("a", "other:1");
-    node.subscribeMs = Infinity;
-  }
-  await callers.release("first");
-  callers.occupy();
-  callers.call("second", { waitMs: 100 });
-  await callers.advance(150);
-  assertEquals(callers.error("second").name, "LockHeldError");
-});
-
-Deno.test("a call that was denied polls soon until its nodes are subscribed, however long its own process kept the replies", async () => {
-  const callers = new Callers();
-  for (const node of callers.nodes) [node.subscribeMs, node.replyMs] = [Infinity, 40];
-  callers.occupy();
-  callers.call("first");
-  await callers.advance(200);
-  const [firstMs, secondMs] = callers.asksMs();
-  const waitedMs = secondMs - firstMs - 40;
-  assert(waitedMs >= 20 && waitedMs <= 60, `${waitedMs}`); // eight times 5 ms, give or take a half
-});
 
 Deno.test("a call that holds its first attempt back ends when its time is over or its signal aborts, and goes on alone", async () => {
   for (const ends of ["time", "signal"]) {
