@@ -2,7 +2,7 @@ import { assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { createRedlock } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { commandsSentTo } from "../support/monitor.ts";
-import { onAll, shareServers, startProxies, warmUp } from "../support/shared_servers.ts";
+import { gone, onAll, shareServers, startProxies, warmUp } from "../support/shared_servers.ts";
 
 const shared = shareServers(5, { rights: ["+select"] });
 
@@ -85,9 +85,7 @@ Deno.test("Lock releases at the end of await using", async () => {
     await using lock = await redlock.acquire("scoped");
     assertEquals(lock.held, true);
   }
-  await eventually(async () =>
-    assertEquals(await onAll(servers, "EXISTS", "scoped"), [0, 0, 0, 0, 0])
-  );
+  await gone(servers, "scoped");
 });
 
 Deno.test("inspect() distinguishes a held resource, and for how long, from a free one", async () => {
@@ -99,9 +97,7 @@ Deno.test("inspect() distinguishes a held resource, and for how long, from a fre
   assertGreater(held.remainingMs, 10_000);
   assertLessOrEqual(held.remainingMs, 20_000);
   await lock.release();
-  await eventually(async () =>
-    assertEquals(await onAll(servers, "EXISTS", "inspected"), [0, 0, 0, 0, 0])
-  );
+  await gone(servers, "inspected");
   const { held: stillHeld, remainingMs, votes } = await redlock.inspect("inspected");
   assertEquals([stillHeld, remainingMs], [false, 0]);
   assertEquals(votes.map(({ outcome }) => outcome), Array(5).fill("free"));

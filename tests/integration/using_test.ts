@@ -1,18 +1,14 @@
 import { assertEquals, assertLess, assertMatch, assertRejects } from "@std/assert";
 import { deadline } from "@std/async/deadline";
-import {
-  createRedlock,
-  type Lock,
-  LockHeldError,
-  LockLostError,
-  type RedlockEvent,
-} from "../../mod.ts";
+import { createRedlock, type Lock, LockHeldError, LockLostError } from "../../mod.ts";
 import { abortedAt, eventually } from "../support/eventually.ts";
 import type { FaultProxy } from "../../src/testing/mod.ts";
 import { type Group, type RedisServer, startServers } from "../support/servers.ts";
 import {
+  gone,
   holdByAnother,
   onAll,
+  setOnAll,
   shareServers,
   startProxies,
   warmUp,
@@ -35,16 +31,7 @@ Deno.test("using() resolves to what the routine returns, with the lock held whil
   });
   assertEquals(result, 42);
   assertEquals([lock!.held, lock!.signal.aborted], [false, false]);
-  await eventually(async () =>
-    assertEquals(await onAll(servers, "EXISTS", "job"), [0, 0, 0, 0, 0])
-  );
-});
-
-Deno.test("using() takes a routine that is not async, and no options", async () => {
-  await using servers = shared.lend(1);
-  await using redlock = createRedlock(servers.urls);
-  assertEquals(await redlock.using("plain", (lock) => lock.held), true);
-  assertEquals(await redlock.using("plain", undefined, () => undefined), undefined);
+  await gone(servers, "job");
 });
 
 Deno.test("using() extends the lock for as long as the routine runs", async () => {
@@ -82,32 +69,7 @@ Deno.test("using() rejects with what the routine throws, and releases", async ()
     })
   );
   assertEquals(error, own);
-  await eventually(async () =>
-    assertEquals(await onAll(servers, "EXISTS", "failing"), [0, 0, 0, 0, 0])
-  );
-});
-
-Deno.test("using() does not run the routine where it gets no lock", async () => {
-  await using servers = shared.lend(3);
-  await using redlock = createRedlock(servers.urls, { waitMs: 0 });
-  await holdByAnother(servers, "held");
-  let ran = false;
-  await assertRejects(
-    () =>
-      redlock.using("held", () => {
-        ran = true;
-      }),
-    LockHeldError,
-  );
-  assertEquals(ran, false);
-});
-
-Deno.test("using() refuses a routine that is no function", async () => {
-  await using servers = shared.lend(1);
-  await using redlock = createRedlock(servers.urls);
-  const routine = undefined as unknown as () => void;
-  const error = await assertRejects(() => redlock.using("none", {}, routine), TypeError);
-  assertEquals(error.message, "Cannot acquire lock as 'routine' must be a function");
+  await gone(servers, "failing");
 });
 
 for (const outcome of ["result", "error"]) {
@@ -154,9 +116,7 @@ for (const [what, strike] of LOSSES) {
         deadline(
           redlock.using("lost", IN_THIRDS, async (lock) => {
             const aborted = abortedAt(lock.signal);
-            await eventually(async () =>
-              assertEquals(await onAll(servers, "GET", "lost"), Array(5).fill(lock.value))
-            );
+            await setOnAll(servers, "lost", lock);
             await strike(servers, proxies);
             abortMs = await aborted;
             assertEquals([lock.held, lock.remainingMs()], [false, 0]);
@@ -234,43 +194,7 @@ Deno.test("using() passes an abort of its signal on to the routine, whose result
     return "stopped in good order";
   });
   assertEquals(result, "stopped in good order");
-  await eventually(async () => assertEquals(await onAll(servers, "EXISTS", "stopped"), [0, 0, 0]));
-});
-
-for (const turns of [0, 1, 2, 3, 4, 5]) {
-  Deno.test(`using() does not overlook an abort ${turns} microtasks after the lock was won`, async () => {
-    await using servers = shared.lend(3);
-    await using redlock = createRedlock(servers.urls);
-    const controller = new AbortController();
-    const { signal } = controller;
-    const reason = new Error("stop");
-    const abortIn = (left: number) => {
-      if (left === 0) controller.abort(reason);
-      else queueMicrotask(() => abortIn(left - 1));
-    };
-    const onEvent = ({ type }: RedlockEvent) => {
-      if (type === "acquired") abortIn(turns);
-    };
-    let seen: unknown;
-    const error = await redlock.using("stopped", { signal, onEvent }, async (lock) => {
-      await eventually(() => signal.aborted);
-      seen = lock.signal.reason;
-    }).catch((error) => error);
-    // Either the routine did not run, or it was told.
-    assertEquals(seen ?? error, reason);
-  });
-}
-
-Deno.test("using() with a signal that has aborted does not run the routine", async () => {
-  await using servers = shared.lend(1);
-  await using redlock = createRedlock(servers.urls);
-  const reason = new Error("stop");
-  const error = await assertRejects(() =>
-    redlock.using("never", { signal: AbortSignal.abort(reason) }, () => {
-      throw new Error("must not run");
-    })
-  );
-  assertEquals(error, reason);
+  await gone(servers, "stopped");
 });
 
 Deno.test("no call leaves a listener on a signal that lives on", async () => {

@@ -26,6 +26,13 @@ function ask(
   return receivedMs;
 }
 
+Deno.test("SharedClock is the client's own wall clock while no node has reported its time", () => {
+  const clock = new FakeClock(1_000, 1_700_000_000_000);
+  const shared = new SharedClock(clock);
+  assertEquals(shared.at(1_000), 1_700_000_000_000);
+  assertEquals(shared.at(400), 1_700_000_000_000 - 600);
+});
+
 Deno.test("SharedClock is off by half of the shortest round trip at the most, whatever the wall clock shows", () => {
   fc.assert(fc.property(trips, leadMs, fc.integer(), (trips, leadMs, wallMs) => {
     const shared = new SharedClock(new FakeClock(0, wallMs));

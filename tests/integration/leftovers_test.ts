@@ -1,0 +1,494 @@
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertLess,
+  assertMatch,
+  assertRejects,
+} from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import { createRedlock, LockHeldError, QuorumError, RedlockError } from "../../mod.ts";
+import { eventually } from "../support/eventually.ts";
+import {
+  ANOTHER,
+  gone,
+  holdByAnother,
+  onAll,
+  recordCommands,
+  recordedCommands,
+  setOnAll,
+  shareServers,
+  startProxies,
+  warmUp,
+} from "../support/shared_servers.ts";
+import { LONG_NODE_TIMEOUT_MS, SLACK_MS, TTL_MS } from "../support/times.ts";
+
+const shared = shareServers(5);
+
+// Attempts
+
+Deno.test("acquire() that timed out leaves no key on the nodes that granted", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS, retryDelayMaxMs: 50 });
+  await holdByAnother(servers.slice(0, 3), "held");
+  await assertRejects(() => redlock.acquire("held", { waitMs: 200 }), LockHeldError);
+  await gone(servers.slice(3), "held");
+  assertEquals(await onAll(servers.slice(0, 3), "GET", "held"), Array(3).fill(ANOTHER));
+});
+
+for (const connected of [true, false]) {
+  Deno.test(`acquire() without a quorum leaves no key once hung nodes go on, ${connected ? "on connections it had" : "as a fresh client"}`, async () => {
+    await using servers = shared.lend();
+    await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS, nodeTimeoutMs: 500 });
+    if (connected) await warmUp(redlock, servers);
+    await Promise.all(servers.map((server) => server.resetCommandCounts()));
+    await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
+    await assertRejects(() => redlock.acquire("hung", { waitMs: 0 }), QuorumError);
+    await gone(servers.slice(3), "hung");
+    for (const server of servers) server.resume();
+    await eventually(async () => {
+      for (const server of servers) {
+        const { set, del } = await server.commandCounts();
+        assertEquals([set, del], [1, 1]); // set late, and deleted
+      }
+    });
+    await gone(servers, "hung");
+  });
+}
+
+Deno.test("tryAcquire() of a client that logs in and closes then leaves no key once hung nodes go on", async () => {
+  await using servers = shared.lend();
+  await Promise.all(servers.map((server) => server.resetCommandCounts()));
+  await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
+  {
+    const options = { ttlMs: TTL_MS, connectTimeoutMs: 200, clientName: "fresh" };
+    await using redlock = createRedlock(servers.urls, options);
+    await assertRejects(() => redlock.tryAcquire("hung"), QuorumError);
+  }
+  for (const server of servers) server.resume();
+  await eventually(async () => {
+    for (const server of servers.slice(0, 3)) {
+      const { set = 0, del = 0 } = await server.commandCounts();
+      assert(set > 0, "nothing was executed late");
+      assertEquals(del, set);
+    }
+  });
+  await gone(servers, "hung");
+});
+
+Deno.test("acquire() that won without a hung node deletes its key there too on release()", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
+  await warmUp(redlock, servers);
+  await servers[4].resetCommandCounts();
+  await servers[4].pause();
+  const lock = await redlock.acquire("late");
+  assertEquals(await lock.release(), true);
+  servers[4].resume();
+  await eventually(async () => {
+    const { set, del } = await servers[4].commandCounts();
+    assertEquals([set, del], [1, 1]);
+  });
+  await gone(servers, "late");
+});
+
+Deno.test("acquire() cut off before the replies deletes its keys once the nodes can be reached", async () => {
+  await using servers = shared.lend();
+  await using proxies = await startProxies(servers);
+  await using redlock = createRedlock(proxies.urls, {
+    ttlMs: TTL_MS,
+    nodeTimeoutMs: LONG_NODE_TIMEOUT_MS,
+  });
+  await warmUp(redlock, servers);
+  for (const proxy of proxies) proxy.hang("replies");
+  const rejected = assertRejects(
+    () => deadline(redlock.acquire("cut", { waitMs: 0 }), LONG_NODE_TIMEOUT_MS - 5_000),
+    QuorumError,
+  );
+  await eventually(async () =>
+    assertEquals(await onAll(servers, "EXISTS", "cut"), [1, 1, 1, 1, 1])
+  );
+  await Promise.all(proxies.map((proxy) => proxy.refuse()));
+  const error = await rejected;
+  assertMatch(
+    error.message,
+    /^Cannot acquire lock "cut": 0 of 5 nodes granted it, [345] failed, 3 are needed; first error: /u,
+  );
+  assertEquals(await onAll(servers, "EXISTS", "cut"), [1, 1, 1, 1, 1]);
+  for (const proxy of proxies) await proxy.resume();
+  await gone(servers, "cut");
+});
+
+Deno.test("acquire() cut off on one node, and the next connection too, deletes its key there in the end", async () => {
+  await using servers = shared.lend(3);
+  await using proxies = await startProxies(servers);
+  await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
+  await warmUp(redlock, servers);
+  const [proxy] = proxies;
+  proxy.hang("replies");
+  const lock = await redlock.acquire("cut twice");
+  await eventually(async () =>
+    assertEquals(await onAll(servers, "EXISTS", "cut twice"), [1, 1, 1])
+  );
+  proxy.resume();
+  proxy.hang("requests");
+  await lock.release();
+  proxy.cut();
+  // The clean-up is on its way on the second connection when that one is cut as well.
+  await eventually(() => proxy.connections === 1 && proxy.buffered.requests > 0);
+  proxy.cut();
+  await eventually(() => proxy.accepted >= 3);
+  proxy.resume();
+  await gone(servers, "cut twice");
+});
+
+Deno.test("acquire() is not sent again after a reconnect", async () => {
+  await using servers = shared.lend(1);
+  await using proxies = await startProxies(servers);
+  await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
+  await warmUp(redlock, servers);
+  await recordCommands(servers[0]);
+  proxies[0].hang("replies");
+  const rejected = assertRejects(() => redlock.acquire("once", { waitMs: 0 }), QuorumError);
+  await eventually(async () => assertEquals(await servers[0].command("EXISTS", "once"), 1));
+  proxies[0].cut();
+  proxies[0].resume();
+  await rejected;
+  await gone(servers, "once");
+  const sets = (await recordedCommands(servers[0])).filter(([name]) => name === "SET");
+  assertEquals(sets.length, 1);
+});
+
+Deno.test("acquire() of several resources cut off before the replies deletes all keys", async () => {
+  await using servers = shared.lend(3);
+  await using proxies = await startProxies(servers);
+  await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
+  await (await redlock.acquire(["warm", "up"])).release();
+  for (const proxy of proxies) proxy.hang("replies");
+  const rejected = assertRejects(() => redlock.acquire(["a", "b"], { waitMs: 0 }), QuorumError);
+  await eventually(async () => assertEquals(await onAll(servers, "EXISTS", "a", "b"), [2, 2, 2]));
+  for (const proxy of proxies) {
+    proxy.cut();
+    proxy.resume();
+  }
+  await rejected;
+  await eventually(async () => assertEquals(await onAll(servers, "EXISTS", "a", "b"), [0, 0, 0]));
+});
+
+Deno.test("a late DEL of the first attempt does not remove the key of the second", async () => {
+  await using servers = shared.lend(3);
+  await using proxies = await startProxies(servers);
+  await using redlock = createRedlock(proxies.urls, {
+    ttlMs: TTL_MS,
+    nodeTimeoutMs: 1_000,
+    retryDelayMs: 5,
+    retryDelayMaxMs: 20,
+  });
+  await warmUp(redlock, servers);
+  await holdByAnother(servers.slice(1), "retried");
+  proxies[0].hang("requests");
+  let attempts = 0;
+  const acquiring = redlock.acquire("retried", {
+    onEvent: ({ type }) => {
+      if (type === "attempt") attempts++;
+    },
+  });
+  await eventually(() => attempts >= 2);
+  await onAll(servers.slice(1), "DEL", "retried");
+  await using lock = await deadline(acquiring, SLACK_MS);
+  proxies[0].resume();
+  await setOnAll(servers, "retried", lock);
+});
+
+Deno.test("contenders under one-sided delays leave no key", async () => {
+  await using servers = shared.lend(3);
+  await using near = await startProxies(servers);
+  await using far = await startProxies(servers);
+  near[0].delay(20, "requests");
+  far[1].delay(30, "replies");
+  far[2].delay(15);
+  await using first = createRedlock(near.urls, { ttlMs: TTL_MS, nodeTimeoutMs: 25 });
+  await using second = createRedlock(far.urls, { ttlMs: TTL_MS, nodeTimeoutMs: 25 });
+  for (let round = 0; round < 15; round++) {
+    const locks = await Promise.allSettled([
+      first.tryAcquire("contended"),
+      second.tryAcquire("contended"),
+    ]);
+    const won = locks.flatMap((it) => it.status === "fulfilled" && it.value ? [it.value] : []);
+    assert(won.length < 2);
+    await Promise.allSettled(won.map((lock) => lock.release()));
+  }
+  await gone(servers, "contended");
+});
+
+// Attempts that are aborted
+
+Deno.test("acquire() and tryAcquire() with a signal that has aborted send nothing", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  await Promise.all(servers.map((server) => server.resetCommandCounts()));
+  const reason = new Error("never mind");
+  const signal = AbortSignal.abort(reason);
+  assertEquals(await assertRejects(() => redlock.acquire("unwanted", { signal })), reason);
+  assertEquals(await assertRejects(() => redlock.tryAcquire("unwanted", { signal })), reason);
+  await redlock.close();
+  for (const server of servers) {
+    const counts = await server.commandCounts();
+    assertEquals([counts.set, counts.evalsha, counts.eval], [undefined, undefined, undefined]);
+  }
+});
+
+Deno.test("acquire() aborted while its requests are on their way leaves no key", async () => {
+  await using servers = shared.lend();
+  await using proxies = await startProxies(servers);
+  await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
+  await warmUp(redlock, servers);
+  for (const proxy of proxies) proxy.hang("requests");
+  const controller = new AbortController();
+  const acquiring = redlock.acquire("aborted", { signal: controller.signal });
+  await eventually(() => proxies.every((proxy) => proxy.buffered.requests > 0));
+  controller.abort();
+  const error = await assertRejects(() => deadline(acquiring, SLACK_MS));
+  assertEquals(error, controller.signal.reason);
+  await Promise.all(servers.map((server) => server.resetCommandCounts()));
+  for (const proxy of proxies) proxy.resume();
+  // The SET arrives after all, and what undoes it right behind.
+  await eventually(async () => {
+    for (const server of servers) {
+      const counts = await server.commandCounts();
+      assertEquals([counts.set, counts.del], [1, 1]);
+    }
+  });
+  await gone(servers, "aborted");
+});
+
+Deno.test("acquire() aborted after its keys were set leaves no key", async () => {
+  await using servers = shared.lend();
+  await using proxies = await startProxies(servers);
+  await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
+  await warmUp(redlock, servers);
+  for (const proxy of proxies) proxy.hang("replies");
+  const controller = new AbortController();
+  const acquiring = redlock.acquire("aborted", { signal: controller.signal });
+  await eventually(async () =>
+    assertEquals(await onAll(servers, "EXISTS", "aborted"), [1, 1, 1, 1, 1])
+  );
+  controller.abort();
+  await assertRejects(() => deadline(acquiring, SLACK_MS));
+  await gone(servers, "aborted"); // while no reply has come yet
+});
+
+Deno.test("acquire() aborted while its first connections are made leaves no key", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
+  const controller = new AbortController();
+  const acquiring = redlock.acquire("aborted", { signal: controller.signal });
+  controller.abort();
+  await assertRejects(() => deadline(acquiring, SLACK_MS));
+  await using _lock = await redlock.acquire("something else");
+  await gone(servers, "aborted");
+});
+
+// The end of the client
+
+Deno.test("close() releases the locks that are held, whose signals abort", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
+  const lock = await redlock.acquire("held");
+  const extended = await redlock.acquire("extended", { autoExtend: true });
+  const { signal } = lock;
+  await deadline(redlock.close(), SLACK_MS);
+  assertEquals([lock.held, signal.aborted, extended.held], [false, true, false]);
+  assertEquals(
+    signal.reason.message,
+    'Cannot keep lock "held": the lock client was closed',
+  );
+  assertEquals(await onAll(servers, "EXISTS", "held", "extended"), [0, 0, 0, 0, 0]);
+});
+
+Deno.test("close() leaves no key of an attempt that is on its way", async () => {
+  await using servers = shared.lend();
+  for (const connected of [true, false]) {
+    await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
+    if (connected) await warmUp(redlock, servers);
+    const rejected = assertRejects(() => redlock.acquire("on its way"), RedlockError);
+    await deadline(redlock.close(), SLACK_MS);
+    const error = await rejected;
+    assertEquals(error.code, "CLOSED");
+    assertEquals(error.message, 'Cannot acquire lock "on its way": the lock client is closed');
+    assertEquals(await onAll(servers, "EXISTS", "on its way"), [0, 0, 0, 0, 0]);
+  }
+});
+
+Deno.test("close() has a release sent whole to nodes that don't know its script", async () => {
+  await using servers = shared.lend();
+  await using proxies = await startProxies(servers);
+  await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
+  await warmUp(redlock, servers);
+  const lock = await redlock.acquire("unknown");
+  await eventually(() => lock.votes.length === 5);
+  await onAll(servers, "SCRIPT", "FLUSH");
+  for (const proxy of proxies.slice(3)) proxy.delay(40, "replies");
+  assertEquals(await lock.release(), true);
+  await deadline(redlock.close(), 500 + SLACK_MS);
+  await gone(servers, "unknown");
+});
+
+Deno.test("close() settles with hung nodes, and leaves no key on the others nor, once they go on, on them", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS, nodeTimeoutMs: 5_000 });
+  const lock = await redlock.acquire("held");
+  await setOnAll(servers, "held", lock);
+  await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
+  const rejected = assertRejects(() => redlock.acquire("on its way"), RedlockError);
+  await eventually(async () =>
+    assertEquals(await onAll(servers.slice(3), "EXISTS", "on its way"), [1, 1])
+  );
+  const startMs = performance.now();
+  await deadline(redlock.close(), 500 + SLACK_MS);
+  assertLess(performance.now() - startMs, 500 + SLACK_MS);
+  await rejected;
+  assertEquals(await onAll(servers.slice(3), "EXISTS", "held", "on its way"), [0, 0]);
+  for (const server of servers) server.resume();
+  await eventually(async () =>
+    assertEquals(await onAll(servers, "EXISTS", "held", "on its way"), [0, 0, 0, 0, 0])
+  );
+});
+
+// Releases
+
+Deno.test("release() while a node refuses connections deletes its key there once it is back", async () => {
+  await using servers = shared.lend();
+  await using proxies = await startProxies(servers);
+  await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
+  const lock = await redlock.acquire("unreachable");
+  await setOnAll(servers, "unreachable", lock);
+  await proxies[0].refuse();
+  assertEquals(await deadline(lock.release(), SLACK_MS), true);
+  await gone(servers.slice(1), "unreachable");
+  assertEquals(await servers[0].command("GET", "unreachable"), lock.value);
+  await proxies[0].resume();
+  await gone(servers, "unreachable");
+});
+
+Deno.test("release() while a node hangs deletes its key there once it goes on", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
+  const lock = await redlock.acquire("hung");
+  await setOnAll(servers, "hung", lock);
+  await servers[0].pause();
+  assertEquals(await deadline(lock.release(), SLACK_MS), true);
+  servers[0].resume();
+  await gone(servers, "hung");
+});
+
+Deno.test("release() while nodes have too few replicas for a moment deletes its keys once they take it", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
+  const lock = await redlock.acquire("refused");
+  await onAll(servers, "CONFIG", "SET", "min-replicas-to-write", "1");
+  const error = await assertRejects(() => lock.release(), QuorumError);
+  assertEquals(error.votes.every(({ error }) => error?.message.includes("NOREPLICAS")), true);
+  assertEquals(await onAll(servers, "GET", "refused"), Array(5).fill(lock.value));
+  await onAll(servers, "CONFIG", "SET", "min-replicas-to-write", "0");
+  await gone(servers, "refused");
+});
+
+Deno.test("release() into silence deletes the key on the connection that is made after it", async () => {
+  await using servers = shared.lend(3);
+  await using proxies = await startProxies(servers);
+  let disconnected = 0;
+  await using redlock = createRedlock(proxies.urls, {
+    ttlMs: TTL_MS,
+    nodeTimeoutMs: 500,
+    onEvent: ({ type }) => {
+      if (type === "node-disconnected") disconnected++;
+    },
+  });
+  const lock = await redlock.acquire("silent");
+  await setOnAll(servers, "silent", lock);
+  proxies[0].halfOpen(); // what is sent from here on vanishes
+  assertEquals(await lock.release(), true);
+  await eventually(() => disconnected === 1);
+  await gone(servers, "silent");
+});
+
+Deno.test("release() leaves a key that another has set, on every node", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
+  const lock = await redlock.acquire("taken over");
+  await setOnAll(servers, "taken over", lock);
+  await holdByAnother(servers, "taken over");
+  assertEquals(await lock.release(), false);
+  await redlock.close();
+  assertEquals(await onAll(servers, "GET", "taken over"), Array(5).fill(ANOTHER));
+});
+
+Deno.test("release() of a lock that ran out spares the successor's", async () => {
+  await using servers = shared.lend();
+  await using first = createRedlock(servers.urls);
+  await using second = createRedlock(servers.urls, { retryDelayMaxMs: 50 });
+  const expired = await first.acquire("succeeded", { ttlMs: 100 });
+  await using successor = await second.acquire("succeeded", { ttlMs: TTL_MS });
+  assertEquals(expired.held, false);
+  assertEquals(await expired.release(), false);
+  await first.close();
+  await eventually(async () =>
+    assertEquals(await onAll(servers, "GET", "succeeded"), Array(5).fill(successor.value))
+  );
+});
+
+for (const type of ["list", "hash"]) {
+  Deno.test(`a ${type} under the key on a minority is never touched, and does not prevent the lock`, async () => {
+    await using servers = shared.lend();
+    await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
+    const create = type === "list" ? ["RPUSH", "typed", "x"] : ["HSET", "typed", "x", "1"];
+    await onAll(servers.slice(0, 2), ...create);
+    const lock = await redlock.acquire("typed");
+    await lock.extend();
+    assertEquals(await lock.release(), true);
+    await redlock.close();
+    assertEquals(await onAll(servers, "TYPE", "typed"), [type, type, "none", "none", "none"]);
+  });
+
+  Deno.test(`a ${type} put in the place of a majority's keys is an error of release(), and never deleted`, async () => {
+    await using servers = shared.lend(3);
+    await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
+    const create = type === "list" ? ["RPUSH", "typed", "x"] : ["HSET", "typed", "x", "1"];
+    const lock = await redlock.acquire("typed");
+    await setOnAll(servers, "typed", lock);
+    await onAll(servers.slice(0, 2), "DEL", "typed");
+    await onAll(servers.slice(0, 2), ...create);
+    const error = await assertRejects(() => lock.release(), QuorumError);
+    assert((error.cause as AggregateError).errors.every(({ prefix }) => prefix === "WRONGTYPE"));
+    await redlock.close();
+    assertEquals(await onAll(servers, "TYPE", "typed"), [type, type, "none"]);
+  });
+}
+
+Deno.test("a lock that ran out takes back the SET that a hung node has yet to execute", async () => {
+  await using servers = shared.lend(3);
+  await using redlock = createRedlock(servers.urls);
+  await warmUp(redlock, servers);
+  await servers[0].resetCommandCounts();
+  await servers[0].pause();
+  const lock = await redlock.acquire("late", { ttlMs: 4_000 });
+  await eventually(() => lock.signal.aborted);
+  servers[0].resume();
+  await eventually(async () => assertEquals((await servers[0].commandCounts()).set, 1));
+  await eventually(async () => assertEquals(await servers[0].command("EXISTS", "late"), 0), 3_000);
+});
+
+Deno.test("a key whose deletion could not be sent expires at the TTL", async () => {
+  await using servers = shared.lend(3);
+  await using proxies = await startProxies(servers);
+  const redlock = createRedlock(proxies.urls, { ttlMs: 4_000 });
+  const lock = await redlock.acquire("abandoned");
+  await setOnAll(servers, "abandoned", lock);
+  for (const proxy of proxies) {
+    await proxy.refuse();
+  }
+  await redlock.close();
+  assertGreater(Number(await servers[0].command("PTTL", "abandoned")), 0);
+  await gone(servers, "abandoned");
+});
