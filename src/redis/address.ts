@@ -29,7 +29,6 @@ const SHOWN_HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5}(?!\w))?/iu;
 const PORT_RULE = "its port must be an integer from 1 to 65535";
 const SCHEME_RULE =
   "its scheme must be 'redis', 'rediss', 'valkey', 'valkeys' or 'redis+unix': current value is";
-const USE_UPSTASH = "lock by upstashNode() of @hasp/redlock/upstash";
 const UNIX_RULE =
   "the address of a socket must have the form 'redis+unix:///path/to.sock', without credentials";
 
@@ -170,7 +169,7 @@ function addressOfUrl(url: URL): RedisAddress {
   if (kind) return tcpAddress(url, kind);
   if (url.protocol === "redis+unix:") return unixAddress(url);
   const scheme = url.protocol.slice(0, -1);
-  const instead = /^https?$/u.test(scheme) ? `; over HTTP, ${USE_UPSTASH}` : "";
+  const instead = /^https?$/u.test(scheme) ? "; over HTTP, lock by upstashNode()" : "";
   throw new Invalid(`${SCHEME_RULE} '${scheme}'${instead}`);
 }
 

@@ -15,8 +15,8 @@ const TOO_OLD_EXPLANATION =
 /** Dragonfly refuses a script that builds the name of a key, by this text. */
 const UNDECLARED = "script tried accessing undeclared key";
 const UNDECLARED_EXPLANATION =
-  "ERR the server refuses keys that a script was not given: fencing tokens, shared mode and " +
-  "waiting without polling need Dragonfly's --default_lua_flags=allow-undeclared-keys";
+  "ERR the server refuses keys that a script builds: start Dragonfly with " +
+  "--default_lua_flags=allow-undeclared-keys";
 
 /** What follows a cluster's error about keys that another of its nodes has. */
 const CLUSTER_EXPLANATION =

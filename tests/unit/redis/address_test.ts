@@ -208,8 +208,10 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
     ["redis+unix:///a?database=1"],
     ["redis+unix:///a#1"],
   ],
-  [`${SCHEMES}: current value is 'http'; over HTTP, lock by upstashNode() of @hasp/redlock/upstash`]:
-    [["http://user:hunter2@host", "http://host"]],
+  [`${SCHEMES}: current value is 'http'; over HTTP, lock by upstashNode()`]: [[
+    "http://user:hunter2@host",
+    "http://host",
+  ]],
   [`${SCHEMES}: current value is 'ftp'`]: [["ftp://host", "ftp://host"]],
   "its host contains a character that is not valid in a host name": [
     ["redis://a,b", "redis://a"],

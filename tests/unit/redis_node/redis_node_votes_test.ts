@@ -265,8 +265,7 @@ for (
 test.queueing("RedisNode says what Dragonfly needs, and polls without it", async (bench) => {
   const refusal = "ERR Error running script (call to 976fb89fbb3c404c8c7bed59060c56521eb9ba69): " +
     "@user_script:3: script tried accessing undeclared key, key: hasp:queue:k";
-  const explanation = "ERR the server refuses keys that a script was not given: fencing tokens, " +
-    "shared mode and waiting without polling need Dragonfly's " +
+  const explanation = "ERR the server refuses keys that a script builds: start Dragonfly with " +
     "--default_lua_flags=allow-undeclared-keys";
   const counting = await bench.send("acquire", new FakeRequest("k", { counterHint }), 3);
   await bench.answer(`-${refusal}\r\n`);
