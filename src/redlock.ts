@@ -173,15 +173,6 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     routine: Routine<T, LockOf<F>>,
   ): Promise<T>;
   /**
-   * Acquires a lock, runs a routine, and releases the lock: the same, if the type of `fencing` is
-   * `boolean`.
-   */
-  async using<T>(
-    resource: string | readonly string[],
-    options: RedlockOptions | undefined,
-    routine: Routine<T>,
-  ): Promise<T>;
-  /**
    * Acquires a lock, runs a routine, and releases the lock: the same, with the options of the
    * client.
    */

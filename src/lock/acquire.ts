@@ -83,7 +83,7 @@ import { HeldLock } from "./held_lock.ts";
 import { holderOf } from "../holder.ts";
 import { Lock } from "./lock.ts";
 import type { LockCall } from "./lock_call.ts";
-import { queueKey } from "../waiting/queue_names.ts";
+import { keysName } from "../waiting/local_names.ts";
 import { crowded, modeOf, reportAbort } from "./refusal.ts";
 import { renew } from "./renewal.ts";
 import { undoAttempt } from "./undo.ts";
@@ -99,7 +99,7 @@ import { undoAttempt } from "./undo.ts";
  * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export async function acquire(call: LockCall): Promise<Lock | undefined> {
-  const { client, queueName } = call;
+  const { client, localName } = call;
   const { localQueues, attempts } = client;
   let held: HeldLock | undefined;
   client.beginCall();
@@ -120,7 +120,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
     }
   } catch (error) {
     // mutation: failed-call-blocks-its-client
-    localQueues.leave(queueName, call);
+    localQueues.leave(localName, call);
     if (!held) reportAbort(call, error);
     if (call.purpose === "try" && error instanceof LockHeldError) return undefined;
     throw error;
@@ -149,17 +149,17 @@ function waitForRoom(call: LockCall): Promise<boolean> {
 
 /** A call has its lock: decides who of this client has the next turn, and when. */
 function settleTurn(call: LockCall, held: HeldLock): void {
-  const { client: { localQueues }, queueName, pool, mode, waiter } = call;
+  const { client: { localQueues }, localName, pool, mode, waiter } = call;
   if (pool) { // at once, for another key; calls for this key wait for the lock
     pool.won(call, held, waiter !== undefined);
   } else if (mode) { // at once all that are behind it, beside it
-    if (waiter) localQueues.yield(queueName, held.round);
-    localQueues.admit(queueName, call);
-    localQueues.read(queueKey(call.keys), held);
+    if (waiter) localQueues.yield(localName, held.round);
+    localQueues.admit(localName, call);
+    localQueues.read(keysName(call.keys), held);
   } else if (call.takesTurns) { // the next in the queue, when the lock ends
-    localQueues.promote(queueName, call, held);
-  } else { // the same, unless others of this client waited for the keys before: it has passed them
-    localQueues.enter(queueName, held);
+    localQueues.promote(localName, call, held);
+  } else { // the same, unless other calls of this client waited for the keys before this one
+    localQueues.enter(localName, held);
   }
 }
 

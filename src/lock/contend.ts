@@ -35,29 +35,29 @@ const SPLIT_PAUSE_MS_MIN = 8;
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export function takeTurn(call: LockCall): Promise<void> | undefined {
-  const { client: { localQueues }, queueName } = call;
+  const { client: { localQueues }, localName } = call;
   const first = !call.takesTurns ||
-    (call.mode ? !localQueues.owner(queueName) : localQueues.enter(queueName, call));
-  return first && call.cooldownMs === 0 ? lineUp(call) : waitForTurn(call, first);
+    (call.mode ? !localQueues.owner(localName) : localQueues.enter(localName, call));
+  return first && call.cooldownMs === 0 ? joinQueues(call) : waitForTurn(call, first);
 }
 
 async function waitForTurn(call: LockCall, first: boolean, denied?: Round): Promise<void> {
-  const { client: { localQueues }, settings: { signal }, queueName } = call;
+  const { client: { localQueues }, settings: { signal }, localName } = call;
   if (!first) {
     call.throwIfEnded();
     call.startClock();
-    if (!await localQueues.wait(queueName, call, call.leftMs(), signal)) {
+    if (!await localQueues.wait(localName, call, call.leftMs(), signal)) {
       call.throwIfEnded();
-      throw refusal(call, denied ?? localQueues.get(queueName)?.latest);
+      throw refusal(call, denied ?? localQueues.get(localName)?.latest);
     }
-    call.admitted = !localQueues.isFirst(queueName, call);
+    call.admitted = !localQueues.isFirst(localName, call);
     if (call.admitted) return;
   }
   await coolDown(call);
-  await lineUp(call);
+  await joinQueues(call);
 }
 
-function lineUp(call: LockCall): Promise<void> | undefined {
+function joinQueues(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, settings } = call;
   call.pool?.start();
   if (!call.takesTurns || !localQueues.isContended(call) || !leads(call)) return undefined;
@@ -75,7 +75,7 @@ function lineUp(call: LockCall): Promise<void> | undefined {
  * @throws What {@linkcode takeTurn} throws.
  */
 export async function wait(call: LockCall, denied: Round): Promise<void> {
-  const { client: { localQueues, nodes, quorum, wheel }, queueName, settings } = call;
+  const { client: { localQueues, nodes, quorum, wheel }, localName, settings } = call;
   const { onEvent, signal } = settings;
   call.throwIfEnded(denied.votes);
   const hopeless = call.isUnanswered(denied) && isHopeless(denied.votes, nodes.length, quorum);
@@ -86,7 +86,7 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
   if (call.leftMs() <= 0) throw refusal(call, denied);
   if (!leads(call)) return await waitForTurn(call, false, denied);
   const waiter = call.waiter ??= localQueues.waiter(call, settings);
-  const queue = localQueues.get(queueName);
+  const queue = localQueues.get(localName);
   if (queue) queue.latest = denied;
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
   if (waiter) await waiter.wait(attempt, leftMs, signal, denied);
@@ -123,7 +123,7 @@ async function coolDown(call: LockCall, denied?: Round): Promise<void> {
     call.startClock();
     const leftMs = call.leftMs();
     if (leftMs <= 0) throw refusal(call, denied);
-    client.localQueues.yield(call.queueName);
+    client.localQueues.yield(call.localName);
     call.waiter = undefined;
     await pause(client.wheel, Math.min(cooldownMs, leftMs), signal);
   }
@@ -134,6 +134,6 @@ async function coolDown(call: LockCall, denied?: Round): Promise<void> {
  * at a time: the others wait behind it, and may enter beside it.
  */
 function leads(call: LockCall): boolean {
-  const { client: { localQueues }, mode, queueName } = call;
-  return !mode || localQueues.enter(queueName, call) || localQueues.isFirst(queueName, call);
+  const { client: { localQueues }, mode, localName } = call;
+  return !mode || localQueues.enter(localName, call) || localQueues.isFirst(localName, call);
 }

@@ -27,7 +27,7 @@ import {
 } from "../errors.ts";
 import { emit, type VoteEvent } from "../events.ts";
 import { quorumError } from "../messages.ts";
-import { queueKey } from "../waiting/queue_names.ts";
+import { keysName } from "../waiting/local_names.ts";
 import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
@@ -64,7 +64,7 @@ export class HeldLock extends TimerEntry {
   #validityMs: number;
   /** The last extension, unless it has succeeded. */
   #failing: Round | undefined = undefined;
-  /** When to extend it next, by the continuous clock, and what does. */
+  /** When to extend it next, by the continuous clock, and what extends it. */
   #extendMs: number | undefined = undefined;
   #extend: ((lock: HeldLock) => void) | undefined = undefined;
   #controller: AbortController | undefined = undefined;
@@ -338,7 +338,7 @@ export class HeldLock extends TimerEntry {
 
   /** Has the next call of this client for the keys ask for them. */
   leaveLocalQueue(): void {
-    this.client.localQueues.leave(queueKey(this.round.keys), this);
+    this.client.localQueues.leave(keysName(this.round.keys), this);
   }
 
   /** @throws {LockLostError} If the lock was lost, or its holder has ended it. */
@@ -482,7 +482,7 @@ export class HeldLock extends TimerEntry {
   /** Apart from the function that waits, because the locals of that one are on the heap. */
   #concludeRelease(round: Round, ranOut: boolean, leftMs: number, keptMs: number): boolean {
     const { client, settings: { onEvent }, resources } = this;
-    const name = queueKey(round.keys);
+    const name = keysName(round.keys);
     client.localQueues.noteReleased(name, round.hasWaiters);
     this.leaveLocalQueue();
     const confirmed = isConfirmed(round, ranOut);

@@ -9,7 +9,7 @@ import type { Settings } from "../options.ts";
 import { CONNECTING_MS_MAX } from "../quorum/ask_node.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";
-import { queueKey, sharedName } from "../waiting/queue_names.ts";
+import { keysName, readersName } from "../waiting/local_names.ts";
 import type { QueuedWaiter } from "../waiting/queued_waiter.ts";
 import type { HandedOver } from "./hand_over_token.ts";
 import { Pool } from "./pool.ts";
@@ -27,9 +27,10 @@ export class LockCall {
   readonly resources: readonly string[];
   readonly keys: readonly string[];
   /**
-   * Its queue in this client: that of its keys, of all keys of a pool, or of readers of the keys.
+   * The name of its local queue: that of its keys, of all keys of a pool, or of readers of the
+   * keys.
    */
-  readonly queueName: string;
+  readonly localName: string;
   /** How it chooses between its keys, if it locks any one of them. */
   readonly pool: Pool | undefined;
   /** What the lock is for. */
@@ -85,8 +86,8 @@ export class LockCall {
     this.keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
     this.pool = any ? new Pool(client, this.keys) : undefined;
     this.mode = settings.mode === "shared" && adopts === undefined ? "shared" : undefined;
-    this.queueName = this.pool?.name ??
-      (this.mode ? sharedName(queueKey(this.keys)) : queueKey(this.keys));
+    this.localName = this.pool?.name ??
+      (this.mode ? readersName(keysName(this.keys)) : keysName(this.keys));
     this.purpose = purpose;
     this.waitMs = purpose === "try" ? 0 : settings.waitMs;
     this.adopts = adopts;
@@ -102,7 +103,7 @@ export class LockCall {
    * what writers do.
    */
   get contendedName(): string {
-    return this.pool?.key ?? (this.mode ? queueKey(this.keys) : this.queueName);
+    return this.pool?.key ?? (this.mode ? keysName(this.keys) : this.localName);
   }
 
   /**
@@ -143,8 +144,8 @@ export class LockCall {
 
   /**
    * How long the resources stay in their cooldown, in milliseconds; 0 if they are in none, if one
-   * of several is not, or if the call adopts a lock: then the work goes on that holds it, and
-   * nobody begins.
+   * of several is not, or if the call adopts a lock: its
+   * holder changes then, and nobody begins to work.
    */
   get cooldownMs(): number {
     if (!this.pool) return this.cooldownOf(this.keys);

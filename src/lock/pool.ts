@@ -12,7 +12,7 @@
 import type { ClientState } from "../client_state.ts";
 import type { KeyPool } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
-import { poolKey } from "../waiting/queue_names.ts";
+import { poolName } from "../waiting/local_names.ts";
 import type { HeldLock } from "./held_lock.ts";
 
 /**
@@ -41,7 +41,7 @@ export class Pool {
   constructor(client: ClientState, keys: readonly string[]) {
     this.#client = client;
     this.#keys = keys;
-    this.name = poolKey(keys);
+    this.name = poolName(keys);
   }
 
   /** The key that the attempt is for. */

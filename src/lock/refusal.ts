@@ -12,7 +12,7 @@ import { type Round, ROUNDS_MAX } from "../quorum/round.ts";
 import { HeldLock } from "./held_lock.ts";
 import type { LockCall } from "./lock_call.ts";
 import type { Vote } from "../vote.ts";
-import { queueKey } from "../waiting/queue_names.ts";
+import { keysName } from "../waiting/local_names.ts";
 
 /** The error of a call that ends without a lock; emits the event of the refusal. */
 export function refusal(
@@ -29,7 +29,7 @@ export function refusal(
   if (undecided) {
     return quorumError(call.verb, resources, votes, nodeCount, note(denied!, quorum), any);
   }
-  const ticket = localQueues.get(call.queueName)?.waiter?.ticket;
+  const ticket = localQueues.get(call.localName)?.waiter?.ticket;
   const own = ownHold(call);
   const value = own ? own.value : ticket?.holderValue;
   return lockHeldError({
@@ -60,9 +60,9 @@ export function crowded(call: LockCall): QuorumError {
 }
 
 /** The round that won this client itself the lock, if it holds it. */
-function ownHold({ client: { localQueues }, keys, mode, queueName }: LockCall): Round | undefined {
-  const name = queueKey(keys);
-  const owners = [localQueues.owner(queueName), localQueues.owner(name)];
+function ownHold({ client: { localQueues }, keys, mode, localName }: LockCall): Round | undefined {
+  const name = keysName(keys);
+  const owners = [localQueues.owner(localName), localQueues.owner(name)];
   if (!mode) owners.push(localQueues.reader(name)); // readers do not keep readers out
   return owners.find((owner) => owner instanceof HeldLock)?.round;
 }

@@ -113,7 +113,7 @@ export class LocalQueues {
       this.#onEvent,
     );
     const resource = this.contend(call.contendedName);
-    const queue = this.#open(call.queueName);
+    const queue = this.#open(call.localName);
     queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, call, resource);
     queue.waiter.settings = settings;
     return queue.waiter;
@@ -150,9 +150,9 @@ export class LocalQueues {
    * first request.
    */
   isContended(
-    { queueName, contendedName }: Pick<WaitingCall, "queueName" | "contendedName">,
+    { localName, contendedName }: Pick<WaitingCall, "localName" | "contendedName">,
   ): boolean {
-    return this.#contended.has(contendedName) || this.#queues.get(queueName)?.waiter !== undefined;
+    return this.#contended.has(contendedName) || this.#queues.get(localName)?.waiter !== undefined;
   }
 
   /**

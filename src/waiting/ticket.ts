@@ -22,8 +22,8 @@ const END_LATER_MS = 500;
 
 /** What a call waits for. */
 export interface WaitingCall {
-  /** Its queue in this client. */
-  readonly queueName: string;
+  /** The name of its local queue. */
+  readonly localName: string;
   /** What it asks for now. */
   readonly contendedName: string;
   /** The keys. */

@@ -4,11 +4,11 @@ import type { RedlockEvent } from "../../../src/events.ts";
 import { createNodeSet } from "../../support/node_set.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { LocalQueues } from "../../../src/waiting/local_queues.ts";
-import { queueKey } from "../../../src/waiting/queue_names.ts";
+import { keysName } from "../../../src/waiting/local_names.ts";
 import { blocked, Callers, held } from "../../support/callers.ts";
 import { REASON } from "../../support/cluster.ts";
 
-Deno.test("queueKey() is one for the same keys in any order, and differs for different keys", () => {
+Deno.test("keysName() is one for the same keys in any order, and differs for different keys", () => {
   const sets = [
     [["a"]],
     [["b"]],
@@ -21,11 +21,11 @@ Deno.test("queueKey() is one for the same keys in any order, and differs for dif
     [["a", "bc"]],
     [["a", "b", "c"], ["c", "a", "b"]],
   ];
-  const names = sets.map((orders) => new Set(orders.map(queueKey)));
+  const names = sets.map((orders) => new Set(orders.map(keysName)));
   for (const [index, name] of names.entries()) assertEquals(name.size, 1, `${sets[index]}`);
   assertEquals(new Set(names.flatMap((name) => [...name])).size, sets.length);
   const keys = ["b", "a"];
-  queueKey(keys);
+  keysName(keys);
   assertEquals(keys, ["b", "a"]);
 });
 
@@ -33,10 +33,10 @@ Deno.test("LocalQueues remembers 4,096 contended locks, and forgets the oldest f
   const queues = new LocalQueues(createNodeSet(new TimerWheel(), []), undefined);
   for (let index = 0; index < 4_096; index++) queues.contend(`${index}`);
   queues.contend("4095"); // known
-  assert(queues.isContended({ queueName: "0", contendedName: "0" }));
+  assert(queues.isContended({ localName: "0", contendedName: "0" }));
   queues.noteReleased("4096", true);
   const names = ["0", "1", "4096", "other"];
-  assertEquals(names.map((name) => queues.isContended({ queueName: name, contendedName: name })), [
+  assertEquals(names.map((name) => queues.isContended({ localName: name, contendedName: name })), [
     false,
     true,
     true,
