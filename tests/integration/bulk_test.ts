@@ -68,6 +68,53 @@ Deno.test("a node that was away gets all releases of a crowd when it is back", a
   await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]));
 });
 
+/** What happens to every server while a crowd is held, and whether each release is confirmed. */
+const FAULTS: readonly [what: string, confirmed: boolean, ...commands: readonly string[][]][] = [
+  ["after the servers forgot the scripts", true, ["SCRIPT", "FLUSH"]],
+  ["while the servers have no memory left", true, ["CONFIG", "SET", "maxmemory", "1"]],
+  ["though the user may not MGET", true, ["ACL", "SETUSER", "default", "-mget"]],
+  ["though the connections are cut", false, ["CLIENT", "KILL", "TYPE", "normal"]],
+  [
+    "beside waiters, and what is no queue",
+    true,
+    ["ZADD", "hasp:queue:many:1", "1", "gone:1:50"],
+    ["SET", "hasp:queue:many:2", "no queue"],
+  ],
+];
+
+for (const [what, confirmed, ...commands] of FAULTS) {
+  Deno.test(`a crowd, with readers and pools among it, is released ${what}`, async () => {
+    await using servers = await startServers(3);
+    await using redlock = createRedlock(servers.urls, LONG);
+    const names = Array.from({ length: 600 }, (_, index) => `many:${index}`);
+    const acquire = () =>
+      Promise.all(names.flatMap((name) => [
+        redlock.acquire(name),
+        redlock.acquire(`read:${name}`, { mode: "shared" }),
+        redlock.acquire([`one:${name}`, `other:${name}`], { any: true }),
+      ]));
+    const first = await acquire();
+    await Promise.all(first.map((lock) => lock.release())); // the servers know the scripts from now
+    const locks = await acquire();
+    const struck = commands.map((command) => onAll(servers, ...command));
+    if (confirmed) await Promise.all(struck);
+    const released = await Promise.allSettled(locks.map((lock) => lock.release()));
+    if (confirmed) {
+      const others = released.filter((result) => result.status !== "fulfilled" || !result.value);
+      assertEquals(others, []);
+    }
+    await Promise.all(struck);
+    await eventually(async () => {
+      const keys = (await onAll(servers, "KEYS", "*")) as string[][];
+      assertEquals(keys.map((of) => of.filter((key) => !key.startsWith("hasp:queue:"))), [
+        [],
+        [],
+        [],
+      ]);
+    });
+  });
+}
+
 Deno.test("a crowd that extends itself at the same time loses nothing", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls, { ...LONG, ttlMs: 9_000, autoExtend: true });
