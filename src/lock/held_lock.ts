@@ -285,7 +285,8 @@ export class HeldLock extends TimerEntry {
     const { client, settings: { signal, atLeastMs }, resources, round } = this;
     const { clock } = client.wheel;
     if (!client.closed && !signal?.aborted) {
-      if (atLeastMs > 0) this.keptUntilMs = clock.monotonicMs() - round.elapsedMs + atLeastMs;
+      // By the monotonic clock alone: a wall clock that steps ahead must not shorten it.
+      if (atLeastMs > 0) this.keptUntilMs = round.sinceMs + atLeastMs;
       if (round.replaces === undefined) return this;
       // It is a lock like any other from here on, but for nodes that still have the former value.
       this.former = { value: round.replaces, untilMs: clock.monotonicMs() + round.ttlMs };

@@ -214,13 +214,16 @@ const GIVE_BACK_KEYS: Operation<Release> = {
 const KEEP_KEYS = /* @__PURE__ */ keeping(EXTEND);
 const KEEP_READER = /* @__PURE__ */ keeping(EXTEND_SHARED);
 
-/** A release that has the keys live on for a while. */
+/**
+ * A release that has the keys live on for a while: for a millisecond at least, although it may be
+ * over when the script is sent a second time. A `PEXPIRE` of 0 would delete a key of other readers.
+ */
 function keeping(script: Script): Operation<Release> {
   return {
     kind: "release",
     script,
     args: ({ keys, value, keptMs }, call) =>
-      callArgs(call, script, keys, value, String(Math.ceil(keptMs!())), "1"),
+      callArgs(call, script, keys, value, String(Math.max(Math.ceil(keptMs!()), 1)), "1"),
     read: (reply) => outcomeOf(reply, [DENIED, GRANTED, DENIED]),
   };
 }

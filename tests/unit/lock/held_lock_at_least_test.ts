@@ -1,4 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
+import { runMicrotasks } from "../../support/fake_clock.ts";
 import { Cluster, OTHER_VALUE, REASON } from "../../support/cluster.ts";
 
 const AT_LEAST_MS = 5_000;
@@ -25,6 +26,18 @@ for (const mode of ["exclusive", "shared"] as const) {
     assert(await cluster.settle(writer.tryAcquire("a")));
   });
 }
+
+Deno.test("a wall clock that steps ahead does not shorten atLeastMs", async () => {
+  const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS });
+  for (const node of cluster.nodes) node.replyMs = 10;
+  const call = cluster.redlock.tryAcquire("a");
+  await runMicrotasks();
+  cluster.clock.stepWall(4_000);
+  const lock = (await cluster.settle(call))!;
+  assert(await cluster.settle(lock.release()));
+  const released = cluster.events.find((event) => event.type === "released")!;
+  assertEquals(released.keptMs, AT_LEAST_MS - 10);
+});
 
 Deno.test("the end of a client keeps the keys of its lock for the rest of atLeastMs, and leaves the queue", async () => {
   const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS });
