@@ -345,6 +345,7 @@ export class Network {
   halfOpen(node: number, client: string, directions: readonly Direction[]): void {
     for (const connection of this.connections(node, client)) {
       for (const direction of directions) connection[direction].dead = true;
+      if (directions.includes("replies")) connection.session.answers = false;
     }
   }
 

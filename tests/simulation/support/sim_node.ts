@@ -48,6 +48,8 @@ export interface NodeSession {
   reply(bytes: string): void;
   /** Whether the node has not closed it. */
   open: boolean;
+  /** Whether its replies arrive. */
+  answers: boolean;
   /** Whether it leads to a server that has become a read-only replica. */
   readOnly: boolean;
   /** When it was last asked something over it. */
@@ -149,11 +151,12 @@ export class SimNode {
 
   /**
    * Whether a client has asked it something since then, over a connection for commands that is
-   * still open.
+   * still open in both directions.
    */
   hears(client: string, sinceMs: number): boolean {
     return [...this.#sessions].some((session) =>
-      session.client === client && session.heardAtMs > sinceMs && !session.state.subscriptions?.size
+      session.client === client && session.answers && session.heardAtMs > sinceMs &&
+      !session.state.subscriptions?.size
     );
   }
 
@@ -179,6 +182,7 @@ export class SimNode {
       reader: new RequestReader((words) => this.#onRequest(session, words)),
       reply,
       open: true,
+      answers: true,
       readOnly: this.#demoted > 0,
       heardAtMs: -Infinity,
       replayed,
