@@ -25,6 +25,8 @@ const EXTENSIONS = 3;
 interface Lacking {
   extensions: number;
   readonly sinceMs: number;
+  /** How many extensions had found somebody else's value by then. */
+  readonly blocked: number;
 }
 
 /** Looks at the nodes' keys from the moment on at which all faults are mended. */
@@ -61,9 +63,9 @@ export class HealingChecker {
   /**
    * A lock was extended. Each node that its client can reach has it within two extensions.
    *
-   * Not looked at is a key that has somebody else's value, of a node that has lost some of several
-   * keys, and a lock that two extend at the same time, because its extensions are not one behind
-   * the other.
+   * Not looked at is a key that has somebody else's value, or had it when it was extended, of a
+   * node that has lost some of several keys, and a lock that two extend at the same time, because
+   * its extensions are not one behind the other.
    */
   extended(held: Held): void {
     const { loop, plan, assumptions } = this.#world;
@@ -76,7 +78,11 @@ export class HealingChecker {
         this.#lacking.delete(name);
         continue;
       }
-      const lacking = this.#lacking.get(name) ?? { extensions: 0, sinceMs: loop.nowMs };
+      const { blocked } = this.#world.ledger.of(value, node.index);
+      const known = this.#lacking.get(name);
+      const lacking = known?.blocked === blocked
+        ? known
+        : { extensions: 0, sinceMs: loop.nowMs, blocked };
       this.#lacking.set(name, lacking);
       this.looks.standing++;
       if (++lacking.extensions < EXTENSIONS || loop.nowMs - lacking.sinceMs < slowMs) continue;

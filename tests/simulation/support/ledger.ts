@@ -35,6 +35,8 @@ export interface Deeds {
    * the disk, of a replay.
    */
   reordered: boolean;
+  /** How many of its extensions found somebody else's value. */
+  blocked: number;
 }
 
 /** What all nodes did. */
@@ -65,6 +67,7 @@ export class Ledger {
         releasedOver: new Set(),
         releaseRefused: false,
         reordered: false,
+        blocked: 0,
       };
       nodes.set(node, deeds);
     }
