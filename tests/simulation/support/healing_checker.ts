@@ -78,7 +78,8 @@ export class HealingChecker {
         this.#lacking.delete(name);
         continue;
       }
-      const { blocked } = this.#world.ledger.of(value, node.index);
+      const { blockers } = this.#world.ledger.of(value, node.index);
+      const blocked = blockers.filter((other) => other !== held.givenBy?.lock.value).length;
       const known = this.#lacking.get(name);
       const lacking = known?.blocked === blocked
         ? known

@@ -35,8 +35,8 @@ export interface Deeds {
    * the disk, of a replay.
    */
   reordered: boolean;
-  /** How many of its extensions found somebody else's value. */
-  blocked: number;
+  /** Somebody else's values that its extensions found. */
+  readonly blockers: string[];
 }
 
 /** What all nodes did. */
@@ -67,7 +67,7 @@ export class Ledger {
         releasedOver: new Set(),
         releaseRefused: false,
         reordered: false,
-        blocked: 0,
+        blockers: [],
       };
       nodes.set(node, deeds);
     }

@@ -441,8 +441,9 @@ export class SimNode {
           `${this.name} was brought by ${session.client} to ${operation} "${key}" of another`,
         );
       }
-      const blocked = operation === "extend" && was !== undefined && was !== value;
-      if (blocked) this.#ledger.of(value, this.index).blocked++;
+      if (operation === "extend" && was !== undefined && was !== value) {
+        this.#ledger.of(value, this.index).blockers.push(was);
+      }
       if (operation === "extend" && was === undefined) {
         if (now !== undefined) this.#ledger.misdeed(`${this.name} set "${key}" by an extension`);
         return this.#ledger.missed(value, this.index, key);
