@@ -46,8 +46,8 @@ const UNHEARD_DELAY_MS = 100;
 /** How long to wait before the next probe after an error, in milliseconds. */
 const BUSY_DELAY_MS = 500;
 /**
- * After this many subscriptions in a row without an answer, while commands are answered, the server
- * refuses them.
+ * After this many subscriptions without an answer the server refuses them, if it has answered a
+ * command before each: one that hangs answers nothing.
  */
 const UNANSWERED_MAX = 5;
 
@@ -78,8 +78,12 @@ export class ReleaseSubscription {
   #heard = false;
   /** How many probes in a row have had no receiver. */
   #unheard = 0;
-  /** How many subscriptions in a row have had no answer. */
+  /**
+   * How many subscriptions had no answer since one had, though a command was answered; and when the
+   * last had none, by the monotonic clock.
+   */
   #unanswered = 0;
+  #unansweredMs = -Infinity;
   /** Whether this subscription replaces one on which nothing was received. */
   #renewed = false;
   /** Waits for what was asked for, or for the next step. */
@@ -164,9 +168,13 @@ export class ReleaseSubscription {
   }
 
   #onFailed(error: Error): void {
-    const unanswered = error instanceof ConnectionError && error.outcome === "unknown" &&
-      this.#commands.open && ++this.#unanswered >= UNANSWERED_MAX;
-    if (unanswered || error instanceof ReplyError && error.commandRefused) this.onRefused(error);
+    const isUnanswered = error instanceof ConnectionError && error.outcome === "unknown";
+    if (isUnanswered && this.#commands.receivedAtMs > this.#unansweredMs) {
+      this.#unansweredMs = this.#server.wheel.clock.monotonicMs();
+      this.#unanswered++;
+    }
+    const refused = error instanceof ReplyError && error.commandRefused;
+    if (refused || this.#unanswered >= UNANSWERED_MAX) this.onRefused(error);
     else this.#lose();
   }
 

@@ -9,7 +9,7 @@ import { systemClock } from "../../time/clock.ts";
 import { systemRandom } from "../../time/random.ts";
 
 /** How long a node may take to answer, to recover, or to close, in milliseconds. */
-const WITHIN_MS = 15_000;
+const WITHIN_MS = 60_000;
 /** The pause between two looks at a condition, in milliseconds. */
 const POLL_MS = 10;
 /** A TTL that outlives every case, in milliseconds. */

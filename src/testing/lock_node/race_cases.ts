@@ -74,12 +74,15 @@ async function raceAtExpiry(bench: Bench, method: "release" | "extend"): Promise
       value: bench.value(),
     }));
     const startMs = systemClock.monotonicMs();
-    await Promise.all(
-      locks.map((lock) => bench.expect("granted", "acquire", { ...lock, ttlMs: TTL_MS })),
+    const answers = await Promise.all(
+      locks.map((lock) => bench.answer("acquire", { ...lock, ttlMs: TTL_MS })),
     );
     const grantedMs = systemClock.monotonicMs();
     await pauseMs(Math.max(startMs + TTL_MS - EARLY_MS - grantedMs, 0));
-    await Promise.all(locks.map(async (lock) => {
+    // A store that two processes keep busy may fail some.
+    const held = locks.filter((_, index) => answers[index].outcome === "granted");
+    check(held.length > 0, "it granted none of so many missing keys");
+    await Promise.all(held.map(async (lock) => {
       let over = false;
       const acquisition = acquireUntil(peer, lock.keys, () => over);
       await pauseMs(systemRandom.fraction() * (EARLY_MS + grantedMs - startMs));

@@ -186,23 +186,33 @@ test.subscribed("RedisNode.subscribe() is unsupported if three messages in a row
   await assertUnsupported(bench, `${NAME} does not deliver published messages`);
 });
 
-test.connected("RedisNode.subscribe() is unsupported if the server ends five connections in a row in place of an answer", async (bench) => {
-  bench.node.subscribe!(bench, INDEX);
-  await runMicrotasks();
-  await bench.cutSubscription();
-  for (let times = 1; times < 5; times++) {
-    assertEquals(bench.notices.at(-1), IS_UNSUBSCRIBED);
-    const { length } = bench.subscriptions.transports;
-    while (bench.subscriptions.transports.length === length) await bench.advance(RECONNECT_MS);
-    assertEquals(bench.subscriptions.last.writes, [SUBSCRIBE]);
+for (
+  const [what, answers, count] of [["unsupported", true, 5], [
+    "not unsupported",
+    false,
+    12,
+  ]] as const
+) {
+  const meanwhile = answers ? "answers commands" : "hangs";
+  test.connected(`RedisNode.subscribe() is ${what} if the server ends ${count} connections in place of an answer, and ${meanwhile} meanwhile`, async (bench) => {
+    bench.node.subscribe!(bench, INDEX);
+    await runMicrotasks();
     await bench.cutSubscription();
-  }
-  const unsupported = ["unsupported", INDEX, bench.notices.at(-1)![2]];
-  assertEquals(bench.notices, [...Array(4).fill(IS_UNSUBSCRIBED), unsupported]);
-  assertEquals(unsupported[2], LOST);
-  await bench.advance(60_000);
-  assertEquals(bench.subscriptions.transports.length, 5);
-});
+    for (let times = 1; times < count; times++) {
+      assertEquals(bench.notices.at(-1), IS_UNSUBSCRIBED);
+      const { length } = bench.subscriptions.transports;
+      while (bench.subscriptions.transports.length === length) await bench.advance(RECONNECT_MS);
+      assertEquals(bench.subscriptions.last.writes, [SUBSCRIBE]);
+      await bench.send("acquire", new FakeRequest("k"), 6);
+      if (answers) await bench.answer("$-1\r\n");
+      await bench.cutSubscription();
+    }
+    const last = answers ? ["unsupported", INDEX, LOST] : IS_UNSUBSCRIBED;
+    assertEquals(bench.notices, [...Array(count - 1).fill(IS_UNSUBSCRIBED), last]);
+    await bench.advance(60_000);
+    assertEquals(bench.subscriptions.transports.length === count, answers);
+  });
+}
 
 test.connected("RedisNode.subscribe() is not unsupported because the server ends all connections", async (bench) => {
   bench.node.subscribe!(bench, INDEX);

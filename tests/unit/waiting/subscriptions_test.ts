@@ -218,7 +218,7 @@ Deno.test("a client subscribes once to each node when a call first waits, and un
 });
 
 Deno.test("a node that refuses is reported once and never asked again; one without subscriptions is not reported", async () => {
-  const callers = await blocked(["first"], { waitMs: 2_000 }, 5, (nodes) => {
+  const callers = await blocked(["first"], { waitMs: 2_000 }, 7, (nodes) => {
     nodes[1].refusal = REFUSAL;
     Object.assign(nodes[2], { subscribe: undefined });
   });
@@ -235,7 +235,22 @@ Deno.test("a node that refuses is reported once and never asked again; one witho
   await callers.advance(40_000);
   callers.call("second");
   await callers.advance(1_000);
-  assertEquals([subscribes(callers), refusals().length], [[1, 1, 0, 2, 2], 2]);
+  assertEquals([subscribes(callers), refusals().length], [[1, 1, 0, 2, 2, 2, 2], 2]);
+});
+
+Deno.test("a call leaves the queues, and polls without a ticket, as soon as too few nodes are left to notify it", async () => {
+  const options = { retryDelayMaxMs: 500 };
+  const callers = await blocked(["first"], options, 4, (nodes) => nodes[3].refusal = REFUSAL);
+  assertEquals(callers.queueLengths, [1, 1, 1, 0]);
+  callers.nodes[2].refuse(REFUSAL);
+  const asked = callers.priorities.length;
+  await callers.advance(5_000);
+  assertEquals(callers.queueLengths, [0, 0, 0, 0]);
+  assertGreater(callers.priorities.length, asked + 2);
+  assert(callers.priorities.slice(asked + 1).every((priority) => priority === "none"));
+  await callers.free();
+  await callers.advance(1_000);
+  assertEquals(callers.won, ["first"]);
 });
 
 for (
