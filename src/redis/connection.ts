@@ -411,7 +411,10 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     if (this.#state === "open" && this.#queue.length > 0) {
       this.#state = "closing";
       const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
-      for (let settled = -1; this.#queue.settled > settled && this.#queue.length > 0;) {
+      for (
+        let settled = -1;
+        this.#queue.settled > settled && this.#queue.length > 0 && !this.#wheel.closed;
+      ) {
         settled = this.#queue.settled;
         await settledWithin(this.#wheel, drained, CLOSE_GRACE_MS);
       }

@@ -5,7 +5,10 @@
  */
 import type { TimerWheel } from "./timer_wheel.ts";
 
-/** Resolves when `promise` settles, or after `limitMs`; keeps the process alive until then. */
+/**
+ * Resolves when `promise` settles, after `limitMs`, or when the wheel is closed; keeps the process
+ * alive until then.
+ */
 export function settledWithin(
   wheel: TimerWheel,
   promise: Promise<unknown>,
@@ -21,7 +24,7 @@ export function settledWithin(
       resolve();
     };
     wheel.ref();
-    const limit = wheel.deadline(limitMs, settle);
+    const limit = wheel.deadline(limitMs, settle, () => wheel.closed && settle());
     promise.then(settle, settle);
   });
 }

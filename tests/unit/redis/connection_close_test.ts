@@ -64,6 +64,19 @@ for (const [state, prepare] of Object.entries(STATES)) {
   });
 }
 
+test.open("Connection.close() waits for no further reply once its client has waited long enough", async (bench) => {
+  for (const command of [1, 2, 3]) bench.queue(command, "DEL", "k");
+  let closed = false;
+  bench.connection.close().then(() => closed = true);
+  await bench.advance(200);
+  await bench.feed(":1\r\n");
+  await bench.advance(200);
+  assertEquals(bench.transport.closed, false);
+  bench.wheel.close();
+  await bench.advance(0);
+  assertEquals([closed, bench.transport.closed, bench.clock.timers], [true, true, 0]);
+});
+
 test.open("Connection.close() waits a moment for the replies that are due, and takes no more commands", async (bench) => {
   bench.queue(1, "DEL", "k");
   const closing = bench.connection.close();
