@@ -1,6 +1,6 @@
-/** The test command itself, where it is interrupted. */
+/** The test command itself: runs that are interrupted, match nothing, or fail in part. */
 
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { ROOT } from "../../scripts/package/tools.ts";
 import { eventually } from "../support/eventually.ts";
@@ -74,4 +74,34 @@ Deno.test("a run whose filter no test matches fails, and says so", async () => {
   const output = new TextDecoder().decode(stdout);
   assertStringIncludes(output, 'Failed:\n  no test matches the filter "matches nothing"\n');
   assertStringIncludes(output, "\n0 passed, 1 failed\n");
+});
+
+Deno.test("a test that fails is run once more, alone: if it passes, the run names it, and does not fail", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const file = join(folder, "some_test.ts");
+    await Deno.writeTextFile(
+      file,
+      `
+      let isAlone = true;
+      Deno.test("passes", () => void (isAlone = false));
+      Deno.test("is (once) in the way", () => { if (!isAlone) throw new Error("once"); });
+      Deno.test("fails", () => { if (Deno.env.get("FAILS") === "1") throw new Error("always"); });
+    `,
+    );
+    for (const [fails, ...counts] of [["0", "3 passed, 0 failed"], ["1", "2 passed, 1 failed"]]) {
+      const { code, stdout } = await plainCommand(Deno.execPath(), {
+        args: ["run", "-A", join(ROOT, "scripts", "test.ts"), "docs", "--", file],
+        env: { FAILS: fails },
+        stderr: "null",
+      }).output();
+      const output = new TextDecoder().decode(stdout);
+      assertStringIncludes(output, counts[0]);
+      const [, repeated = ""] = output.split("Failed beside other tests, passed alone:\n");
+      assertMatch(repeated, /^ {2}docs: .*some_test\.ts:4 {2}is \(once\) in the way\n/u);
+      assertEquals([code, /^Failed:\n.* fails$/mu.test(output)], [Number(fails), fails === "1"]);
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });
