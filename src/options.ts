@@ -4,21 +4,18 @@
  * @module
  */
 import {
-  type Check,
-  checkBoolean,
-  checkCount,
-  checkFiniteMs,
-  checkFunction,
-  checkKeyText,
-  checkLabel,
-  checkMode,
-  checkNotNegative,
-  checkNumber,
+  BOOLEAN,
+  check,
   checkOptions,
-  checkPositiveMs,
-  checkSignal,
-  checkTogether,
+  FINITE,
+  FUNCTION,
+  KEY_TEXT,
+  NOT_NEGATIVE,
+  numberThat,
+  POSITIVE,
   rangeError,
+  type Rules,
+  SIGNAL,
 } from "./validate.ts";
 import type { EventListener } from "./events.ts";
 import { validityMs } from "./time/validity.ts";
@@ -248,30 +245,50 @@ const DEFAULTS: CompleteOptions = {
 /** The names of all options of the lock. */
 export const LOCK_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(DEFAULTS);
 
+/** A label: see {@linkcode RedlockOptions.label}. */
+const LABEL = /^[ -~]{0,64}$/u;
+
 /**
- * The check of each option by itself; how some of them go together is checked in {@linkcode
+ * The rule for each option by itself; how some of them go together is checked in {@linkcode
  * settingsOf}.
  */
-const CHECKS: Readonly<Record<keyof CompleteOptions, Check<never>>> = {
-  ttlMs: checkNumber,
-  waitMs: checkNotNegative,
-  signal: checkSignal,
-  nodeTimeoutMs: checkPositiveMs,
-  driftFactor: checkNumber,
-  retryDelayMs: checkFiniteMs,
-  retryDelayMaxMs: checkFiniteMs,
-  notify: checkBoolean,
-  fencing: checkBoolean,
-  autoExtend: checkBoolean,
-  extensionsMax: checkCount,
-  keyPrefix: checkKeyText,
-  label: checkLabel,
-  restartGuardMs: checkFiniteMs,
-  cooldownMs: checkFiniteMs,
-  any: checkBoolean,
-  mode: checkMode,
-  atLeastMs: checkFiniteMs,
-  onEvent: checkFunction,
+export const RULES: Rules<keyof CompleteOptions> = {
+  ttlMs: /* @__PURE__ */ numberThat(
+    `must be an integer from ${TTL_MS_MIN} to ${TTL_MS_MAX}`,
+    (value) => Number.isInteger(value) && value >= TTL_MS_MIN && value <= TTL_MS_MAX,
+  ),
+  waitMs: NOT_NEGATIVE,
+  signal: SIGNAL,
+  nodeTimeoutMs: POSITIVE,
+  driftFactor: /* @__PURE__ */ numberThat(
+    "must be at least 0 and less than 1",
+    (value) => value >= 0 && value < 1,
+  ),
+  retryDelayMs: FINITE,
+  retryDelayMaxMs: FINITE,
+  notify: BOOLEAN,
+  fencing: BOOLEAN,
+  autoExtend: BOOLEAN,
+  extensionsMax: /* @__PURE__ */ numberThat(
+    "must be a safe integer of at least 0, or Infinity",
+    (value) => value === Infinity || Number.isSafeInteger(value) && value >= 0,
+  ),
+  keyPrefix: KEY_TEXT,
+  label: {
+    type: "string",
+    text: "must be at most 64 printable ASCII characters",
+    holds: (value: string) => LABEL.test(value),
+  },
+  restartGuardMs: FINITE,
+  cooldownMs: FINITE,
+  any: BOOLEAN,
+  mode: {
+    type: "string",
+    text: "must be 'exclusive' or 'shared'",
+    holds: (value: LockMode) => value === "exclusive" || value === "shared",
+  },
+  atLeastMs: FINITE,
+  onEvent: FUNCTION,
 };
 
 /**
@@ -364,7 +381,7 @@ function applyOptions(
     const key = name as keyof RedlockOptions;
     const value: unknown = options[key];
     if (value === undefined || value === complete[key]) continue;
-    CHECKS[key](attempt, name, value as never);
+    check(attempt, name, value, RULES[key]);
     (complete as Record<string, unknown>)[name] = value;
     changes++;
   }
@@ -373,47 +390,37 @@ function applyOptions(
 
 /** The settings by complete options, if these go together. */
 function settingsOf(attempt: string, options: CompleteOptions): Settings {
-  const { ttlMs, driftFactor, restartGuardMs, atLeastMs } = options;
-  checkTtlMs(attempt, ttlMs, driftFactor);
-  checkGuard(attempt, ttlMs, restartGuardMs);
+  const { ttlMs, driftFactor, atLeastMs, mode } = options;
+  checkTtlMs(attempt, ttlMs, options);
   if (atLeastMs > ttlMs) {
     throw rangeError(attempt, "atLeastMs", `must be at most 'ttlMs', which is ${ttlMs}`, atLeastMs);
   }
-  checkTogether(attempt, options);
+  for (const name of ["fencing", "any"] as const) {
+    if (mode === "shared" && options[name]) {
+      throw new TypeError(`Cannot ${attempt} as 'mode' must be 'exclusive' if '${name}' is true`);
+    }
+  }
   const { nodeTimeoutMs = defaultNodeTimeoutMs(ttlMs) } = options;
   return { ...options, nodeTimeoutMs, validityMs: validityMs(ttlMs, driftFactor) };
 }
 
 /**
- * Checks that a node is kept out while the locks live that it may have lost.
+ * Checks that a TTL in range leaves time for work, and that a node which may have lost locks is
+ * kept out while they live.
  *
- * @throws {RangeError} If the guard is on and shorter than the TTL.
+ * @throws {RangeError} If it does not.
  */
-export function checkGuard(attempt: string, ttlMs: number, restartGuardMs: number): void {
-  if (restartGuardMs === 0 || restartGuardMs >= ttlMs) return;
-  const rule = `must be 0 or at least 'ttlMs', which is ${ttlMs}`;
-  throw rangeError(attempt, "restartGuardMs", rule, restartGuardMs);
-}
-
-/**
- * Checks a TTL together with its drift allowance.
- *
- * @throws {TypeError} If one of them is not a number.
- * @throws {RangeError} If one is out of range, or the allowance leaves nothing of the TTL.
- */
-export function checkTtlMs(attempt: string, ttlMs: number, driftFactor: number): void {
-  checkNumber(attempt, "ttlMs", ttlMs);
-  checkNumber(attempt, "driftFactor", driftFactor);
-  if (!(driftFactor >= 0 && driftFactor < 1)) {
-    throw rangeError(attempt, "driftFactor", "must be at least 0 and less than 1", driftFactor);
-  }
-  if (!Number.isInteger(ttlMs) || ttlMs < TTL_MS_MIN || ttlMs > TTL_MS_MAX) {
-    const rule = `must be an integer from ${TTL_MS_MIN} to ${TTL_MS_MAX}`;
-    throw rangeError(attempt, "ttlMs", rule, ttlMs);
-  }
+export function checkTtlMs(
+  attempt: string,
+  ttlMs: number,
+  { driftFactor, restartGuardMs }: Pick<CompleteOptions, "driftFactor" | "restartGuardMs">,
+): void {
   if (validityMs(ttlMs, driftFactor) <= 0) {
     throw rangeError(attempt, "ttlMs", "must be greater than its own drift allowance", ttlMs);
   }
+  if (restartGuardMs === 0 || restartGuardMs >= ttlMs) return;
+  const rule = `must be 0 or at least 'ttlMs', which is ${ttlMs}`;
+  throw rangeError(attempt, "restartGuardMs", rule, restartGuardMs);
 }
 
 function defaultNodeTimeoutMs(ttlMs: number): number {

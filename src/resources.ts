@@ -4,7 +4,7 @@
  * @module
  */
 import { quoted } from "./errors.ts";
-import { checkKeyText, checkNumber, rangeError } from "./validate.ts";
+import { check, KEY_TEXT, NUMBER, rangeError } from "./validate.ts";
 
 /**
  * Most resources of one lock: each is a key of one script, and a script blocks its node while it
@@ -50,7 +50,7 @@ export function slots(name: string, count: number): string[] {
   if (typeof name !== "string" || name === "") {
     throw new TypeError("Cannot name slots as 'name' must be a non-empty string");
   }
-  checkNumber("name slots", "count", count);
+  check("name slots", "count", count, NUMBER);
   if (!Number.isInteger(count) || count < 1 || count > POOL_MAX) {
     throw rangeError("name slots", "count", `must be an integer from 1 to ${POOL_MAX}`, count);
   }
@@ -95,7 +95,7 @@ export function checkResources(
         `Cannot ${attempt} as 'resource' must be a non-empty string or an array of non-empty strings`,
       );
     }
-    checkKeyText(attempt, "resource", name);
+    check(attempt, "resource", name, KEY_TEXT);
     if (isReserved(keyPrefix, name)) {
       const key = quoted(keyPrefix + name);
       throw new RangeError(

@@ -33,165 +33,96 @@ export function checkOptions(attempt: string, options: unknown, names: readonly 
   }
 }
 
+/** What a value must be. */
+export interface Rule {
+  /** What `typeof` says of it; missing if that does not matter. */
+  readonly type?: string;
+  /** What else holds of it, in the words of the message and as a function. */
+  readonly text?: string;
+  readonly holds?: (value: never) => boolean;
+  /** Whether a value of which that does not hold has the wrong form, and is not shown. */
+  readonly isForm?: true;
+}
+
+/** The rules for some options. */
+export type Rules<Name extends string = string> = Readonly<Record<Name, Rule>>;
+
 /**
- * Checks the type of an option. `undefined` passes, because it means the default.
+ * Checks a value.
  *
- * @param attempt The call that fails otherwise.
- * @param name The option.
+ * @param attempt The call that fails otherwise, for messages: `acquire lock`.
+ * @param name The option or parameter.
  * @param value Its value.
- * @param type The result of `typeof` that it must have.
- * @throws {TypeError} If it has another type.
+ * @param rule What it must be.
+ * @throws {TypeError} If it has another type, or the wrong form.
+ * @throws {RangeError} If it is out of range; the message says the rule and the value.
  */
-export function checkType(attempt: string, name: string, value: unknown, type: string): void {
-  if (value === undefined || typeof value === type) return;
-  throw new TypeError(
-    `Cannot ${attempt} as '${name}' must be a ${type}: current type is '${typeof value}'`,
-  );
+export function check(attempt: string, name: string, value: unknown, rule: Rule): void {
+  const { type = typeof value, text, holds, isForm } = rule;
+  const found = typeof value;
+  if (found !== type) {
+    throw new TypeError(
+      `Cannot ${attempt} as '${name}' must be a ${type}: current type is '${found}'`,
+    );
+  }
+  if (holds?.(value as never) !== false) return;
+  if (isForm) throw new TypeError(`Cannot ${attempt} as '${name}' ${text}`);
+  throw rangeError(attempt, name, text!, value as number | string);
 }
 
-/**
- * Checks an option: its type, and a rule. Throws a `TypeError`, or a `RangeError` that says the
- * rule and the value.
- */
-export type Check<Value = unknown> = (attempt: string, name: string, value: Value) => void;
-
-/** As {@linkcode checkType}, for one type. */
-function ofType(type: string): Check {
-  return (attempt, name, value) => checkType(attempt, name, value, type);
+/** Checks those of some values that have a rule; `undefined` passes: it means the default. */
+export function checkAll(
+  attempt: string,
+  values: Readonly<Record<string, unknown>>,
+  rules: Rules,
+): void {
+  for (const name in rules) {
+    if (values[name] !== undefined) check(attempt, name, values[name], rules[name]);
+  }
 }
 
-/** Checks that an option is a number of which a rule holds. */
-function numberOf(rule: string, holds: (value: number) => boolean): Check<number> {
-  return (attempt, name, value) => {
-    checkNumber(attempt, name, value);
-    if (!holds(value)) throw rangeError(attempt, name, rule, value);
-  };
+/** A rule for numbers. */
+export function numberThat(text: string, holds: (value: number) => boolean): Rule {
+  return { type: "number", text, holds };
 }
 
-export const checkBoolean: Check = /* @__PURE__ */ ofType("boolean");
-export const checkFunction: Check = /* @__PURE__ */ ofType("function");
-export const checkNotNegative: Check<number> = /* @__PURE__ */ numberOf(
+export const BOOLEAN: Rule = { type: "boolean" };
+export const FUNCTION: Rule = { type: "function" };
+export const NUMBER: Rule = { type: "number" };
+export const NOT_NEGATIVE: Rule = /* @__PURE__ */ numberThat(
   "must not be negative",
   (value) => value >= 0,
 );
-export const checkFiniteMs: Check<number> = /* @__PURE__ */ numberOf(
+export const FINITE: Rule = /* @__PURE__ */ numberThat(
   "must be a finite number of at least 0",
   (value) => value >= 0 && value < Infinity,
 );
-export const checkPositiveMs: Check<number> = /* @__PURE__ */ numberOf(
+export const POSITIVE: Rule = /* @__PURE__ */ numberThat(
   "must be a finite number greater than 0",
   (value) => value > 0 && value < Infinity,
 );
-/** How many of something, or no limit. */
-export const checkCount: Check<number> = /* @__PURE__ */ numberOf(
-  "must be a safe integer of at least 0, or Infinity",
-  (value) => value === Infinity || Number.isSafeInteger(value) && value >= 0,
-);
-
-/**
- * UTF-8 cannot encode a lone surrogate, so two strings that differ in one would be the same key.
- */
-const LONE_SURROGATE = /[\ud800-\udfff]/u;
-
-/**
- * Checks a text that becomes a part of a key: a string without lone surrogates. `undefined` passes.
- *
- * @param attempt The call that fails otherwise.
- * @param name The option.
- * @param text Its value.
- * @throws {TypeError} If it is something else.
- */
-export function checkKeyText(attempt: string, name: string, text: unknown): void {
-  checkType(attempt, name, text, "string");
-  if (text === undefined || !LONE_SURROGATE.test(text as string)) return;
-  throw new TypeError(
-    `Cannot ${attempt} as '${name}' must be well-formed Unicode, without lone surrogates`,
-  );
-}
-
-/**
- * Checks that an option is an `AbortSignal` or `undefined`.
- *
- * @param attempt The call that fails otherwise.
- * @param name The option.
- * @param value Its value.
- * @throws {TypeError} If it is something else.
- */
-export function checkSignal(attempt: string, name: string, value: AbortSignal | undefined): void {
-  if (value === undefined) return;
+/** A text that becomes a part of a key. UTF-8 has no lone surrogates: two keys would be one. */
+export const KEY_TEXT: Rule = {
+  type: "string",
+  text: "must be well-formed Unicode, without lone surrogates",
+  holds: (text: string) => !/[\ud800-\udfff]/u.test(text),
+  isForm: true,
+};
+export const SIGNAL: Rule = {
+  text: "must be an AbortSignal",
   // An old polyfill may lack the second.
-  const methods = [value?.addEventListener, value?.throwIfAborted];
-  if (methods.every((method) => typeof method === "function")) return;
-  throw new TypeError(`Cannot ${attempt} as '${name}' must be an AbortSignal`);
-}
-
-/**
- * Checks that an option is a number.
- *
- * @param attempt The call that fails otherwise.
- * @param name The option.
- * @param value Its value.
- * @throws {TypeError} If it is not a number.
- */
-export function checkNumber(attempt: string, name: string, value: unknown): void {
-  if (typeof value === "number") return;
-  throw new TypeError(
-    `Cannot ${attempt} as '${name}' must be a number: current type is '${typeof value}'`,
-  );
-}
-
-/** A label: see {@linkcode RedlockOptions.label}. */
-const LABEL = /^[ -~]{0,64}$/u;
-
-/**
- * Checks a label.
- *
- * @throws {TypeError} If it is not a string.
- * @throws {RangeError} If it has other characters, or too many.
- */
-export function checkLabel(attempt: string, name: string, value: string): void {
-  checkType(attempt, name, value, "string");
-  if (LABEL.test(value)) return;
-  const rule = "must be at most 64 printable ASCII characters";
-  throw new RangeError(`Cannot ${attempt} as '${name}' ${rule}: current value is ${quoted(value)}`);
-}
-
-/**
- * Checks a mode.
- *
- * @throws {TypeError} If it is neither `exclusive` nor `shared`.
- */
-export function checkMode(attempt: string, name: string, value: unknown): void {
-  if (value === "exclusive" || value === "shared") return;
-  const current = quoted(String(value));
-  throw new TypeError(
-    `Cannot ${attempt} as '${name}' must be 'exclusive' or 'shared': current value is ${current}`,
-  );
-}
-
-/**
- * Checks that a mode goes together with other options.
- *
- * @throws {TypeError} If it is `shared`, and one of those is set that need a single holder.
- */
-export function checkTogether(
-  attempt: string,
-  options: { readonly mode: string; readonly fencing: boolean; readonly any: boolean },
-): void {
-  if (options.mode === "exclusive") return;
-  for (const name of ["fencing", "any"] as const) {
-    if (options[name]) {
-      throw new TypeError(`Cannot ${attempt} as 'mode' must be 'exclusive' if '${name}' is true`);
-    }
-  }
-}
+  holds: (signal: AbortSignal | null) =>
+    [signal?.addEventListener, signal?.throwIfAborted].every((it) => typeof it === "function"),
+  isForm: true,
+};
 
 /** The error of an option that is out of range. */
 export function rangeError(
   attempt: string,
   name: string,
   rule: string,
-  value: number,
+  value: number | string,
 ): RangeError {
-  return new RangeError(`Cannot ${attempt} as '${name}' ${rule}: current value is ${value}`);
+  const current = typeof value === "string" ? quoted(value) : value;
+  return new RangeError(`Cannot ${attempt} as '${name}' ${rule}: current value is ${current}`);
 }

@@ -3,20 +3,26 @@
  *
  * @module
  */
-import { checkOptions, checkPositiveMs, checkType } from "../validate.ts";
+import {
+  BOOLEAN,
+  check,
+  checkAll,
+  checkOptions,
+  FUNCTION,
+  POSITIVE,
+  type Rules,
+} from "../validate.ts";
 import type { SubscribeChannel } from "../redis_node/command_sender.ts";
 
 /** The default of {@linkcode CommandNodeOptions.timeoutMs}. */
 const TIMEOUT_MS = 2_000;
-/** The options. */
-const OPTION_NAMES: readonly string[] = [
-  "name",
-  "send",
-  "pipeline",
-  "subscribe",
-  "resends",
-  "timeoutMs",
-];
+/** The options that may be missing. */
+const RULES: Rules = {
+  pipeline: FUNCTION,
+  subscribe: FUNCTION,
+  resends: BOOLEAN,
+  timeoutMs: POSITIVE,
+};
 
 /** Options of {@linkcode commandNode}. */
 export interface CommandNodeOptions {
@@ -92,19 +98,12 @@ export function resolveNodeOptions(
   options: CommandNodeOptions,
 ): CommandNodeOptions & CommandClient {
   const attempt = "create node";
-  checkOptions(attempt, options, OPTION_NAMES);
+  checkOptions(attempt, options, ["name", "send", ...Object.keys(RULES)]);
   const { name, send, pipeline, subscribe, resends = true, timeoutMs = TIMEOUT_MS } = options;
   if (typeof name !== "string" || name === "") {
     throw new TypeError(`Cannot ${attempt} as 'name' must be a non-empty string`);
   }
-  if (typeof send !== "function") {
-    throw new TypeError(
-      `Cannot ${attempt} as 'send' must be a function: current type is '${typeof send}'`,
-    );
-  }
-  checkType(attempt, "pipeline", pipeline, "function");
-  checkType(attempt, "subscribe", subscribe, "function");
-  checkType(attempt, "resends", resends, "boolean");
-  checkPositiveMs(attempt, "timeoutMs", timeoutMs);
+  check(attempt, "send", send, FUNCTION);
+  checkAll(attempt, { pipeline, subscribe, resends, timeoutMs }, RULES);
   return { name, send, pipeline, subscribe, resends, timeoutMs };
 }

@@ -15,7 +15,7 @@ import { insideOf, type Redlock } from "../redlock.ts";
 import { isReserved } from "../resources.ts";
 import { onRejection } from "../to_error.ts";
 import type { Vote } from "../vote.ts";
-import { checkKeyText, checkOptions } from "../validate.ts";
+import { checkAll, checkOptions, KEY_TEXT } from "../validate.ts";
 import { type ListedLock, reportKey } from "../lock/inspection.ts";
 
 /** How many keys the nodes are asked about at a time. */
@@ -59,7 +59,7 @@ export async function* list(
   const { client, options: defaults } = insideOf(redlock, "list locks");
   checkOptions("list locks", options, ["prefix", ...LOCK_OPTION_NAMES]);
   const { prefix = "", ...others } = options;
-  checkKeyText("list locks", "prefix", prefix);
+  checkAll("list locks", { prefix }, { prefix: KEY_TEXT });
   const settings = defaults.resolve("list locks", others);
   const nodes = client.nodes.map(operated);
   checkAbility("list locks", nodes, "keys");

@@ -6,16 +6,15 @@
 import { defineConsoleView } from "../console_view.ts";
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
-import {
-  checkNumber,
-  checkOptions,
-  checkPositiveMs,
-  checkSignal,
-  rangeError,
-} from "../validate.ts";
+import { check, checkOptions, type Rule, SIGNAL } from "../validate.ts";
 import { type Address, parseAddress, type RedisAddress } from "./address.ts";
 import type { ReplyReceiver, Slot } from "./command_queue.ts";
-import { ATTEMPT, type ClientOptions, resolveConnectOptions } from "./client_options.ts";
+import {
+  ATTEMPT,
+  type ClientOptions,
+  CONNECT_OPTION_NAMES,
+  resolveConnectOptions,
+} from "./client_options.ts";
 import { checkReplies, type CommandArgument, commandArguments } from "./command_arguments.ts";
 import type { Command } from "./encoder.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
@@ -32,16 +31,19 @@ const STALL_TIMEOUT_MS = 2_000;
 const REPLY_TIMEOUT_STALLS = 5;
 
 const OPTION_NAMES: readonly (keyof ClientOptions)[] = [
-  "connectTimeoutMs",
+  ...CONNECT_OPTION_NAMES,
   "stallTimeoutMs",
   "replyTimeoutMs",
   "replyBytesMax",
   "replyElementsMax",
-  "tls",
-  "clientName",
-  "credentials",
-  "connect",
 ];
+
+/** The rule for time-outs and limits; `Infinity` turns one off. */
+const LIMIT: Rule = {
+  type: "number",
+  text: "must be greater than 0",
+  holds: (it: number) => it > 0,
+};
 
 /**
  * Fills in the defaults of the client's options and checks them.
@@ -60,15 +62,8 @@ export function resolveClientOptions(
     replyBytesMax = REPLY_BYTES_MAX,
     replyElementsMax = REPLY_ELEMENTS_MAX,
   } = options;
-  for (const [name, value] of Object.entries({ stallTimeoutMs, replyTimeoutMs })) {
-    if (value !== Infinity) checkPositiveMs(ATTEMPT, name, value);
-  }
-  for (const [name, value] of Object.entries({ replyBytesMax, replyElementsMax })) {
-    checkNumber(ATTEMPT, name, value);
-    if (value === Infinity || Number.isSafeInteger(value) && value > 0) continue;
-    throw rangeError(ATTEMPT, name, "must be a positive integer or Infinity", value);
-  }
   const limits = { stallTimeoutMs, replyTimeoutMs, replyBytesMax, replyElementsMax };
+  for (const [name, value] of Object.entries(limits)) check(ATTEMPT, name, value, LIMIT);
   return { ...resolveConnectOptions(options, addresses), ...limits };
 }
 
@@ -187,7 +182,7 @@ export class RedisClient implements AsyncDisposable {
    */
   async sendRaw(command: readonly CommandArgument[], options?: SendOptions): Promise<RawReply> {
     const signal = options?.signal;
-    checkSignal("send command", "signal", signal);
+    if (signal !== undefined) check("send command", "signal", signal, SIGNAL);
     signal?.throwIfAborted();
     const args = commandArguments(command);
     checkReplies(args);

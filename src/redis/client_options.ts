@@ -6,7 +6,7 @@
 import type { GetCredentials } from "../credentials.ts";
 import { connect as connectDefault } from "../transport/default.ts";
 import type { Connect, TlsOptions } from "../transport/transport.ts";
-import { checkFunction, checkPositiveMs } from "../validate.ts";
+import { checkAll, FUNCTION, POSITIVE, type Rules } from "../validate.ts";
 import type { RedisAddress } from "./address.ts";
 import type { ConnectionOptions } from "./connection.ts";
 
@@ -39,15 +39,15 @@ export interface ClientOptions {
    */
   replyTimeoutMs?: number | undefined;
   /**
-   * Most bytes of one reply; a positive integer or `Infinity`. A longer reply closes the
+   * Most bytes of one reply; greater than 0, and `Infinity` turns it off. A longer reply closes the
    * connection, and its commands reject.
    *
    * @default {536870912}
    */
   replyBytesMax?: number | undefined;
   /**
-   * Most elements of one reply, those of nested arrays included; a positive integer or `Infinity`.
-   * A longer reply closes the connection, and its commands reject.
+   * Most elements of one reply, those of nested arrays included; greater than 0, and `Infinity`
+   * turns it off. A longer reply closes the connection, and its commands reject.
    *
    * @default {1048576}
    */
@@ -100,6 +100,18 @@ export const CONNECT_OPTION_NAMES = [
   "connect",
 ] as const;
 
+const CONNECT_RULES: Rules = {
+  connectTimeoutMs: POSITIVE,
+  // The server refuses another name too, but only once it is connected to.
+  clientName: {
+    text: "must be printable ASCII without spaces",
+    holds: (name: string) => /^[!-~]+$/u.test(name),
+    isForm: true,
+  },
+  credentials: FUNCTION,
+  connect: FUNCTION,
+};
+
 /** The call that fails if an option is wrong, for messages. */
 export const ATTEMPT = "connect to Redis";
 
@@ -115,14 +127,8 @@ export function resolveConnectOptions(
 ): Pick<ConnectionOptions, keyof ConnectOptions> {
   const { connectTimeoutMs = CONNECT_TIMEOUT_MS, tls, clientName, credentials } = options;
   const { connect = connectDefault } = options;
-  checkPositiveMs(ATTEMPT, "connectTimeoutMs", connectTimeoutMs);
+  checkAll(ATTEMPT, { connectTimeoutMs, clientName, credentials, connect }, CONNECT_RULES);
   const ownTls = tls === undefined ? {} : checkTls(tls, addresses);
-  checkFunction(ATTEMPT, "connect", connect);
-  checkFunction(ATTEMPT, "credentials", credentials);
-  // The server refuses such a name too, but only once it is connected to.
-  if (clientName !== undefined && !/^[!-~]+$/u.test(clientName)) {
-    throw invalid("'clientName' must be printable ASCII without spaces");
-  }
   return { connectTimeoutMs, tls: ownTls, clientName, credentials, connect };
 }
 

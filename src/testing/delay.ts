@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkNumber, rangeError } from "../validate.ts";
+import { check, NUMBER, rangeError } from "../validate.ts";
 
 /** The longest delay in milliseconds: runtimes fire a timer with a longer one at once. */
 export const DELAY_MS_MAX = 2 ** 31 - 1;
@@ -15,7 +15,7 @@ export const DELAY_MS_MAX = 2 ** 31 - 1;
  * @throws {RangeError} If it is out of range.
  */
 export function checkDelayMs(attempt: string, delayMs: number): void {
-  checkNumber(attempt, "delayMs", delayMs);
+  check(attempt, "delayMs", delayMs, NUMBER);
   if (delayMs >= 0 && delayMs <= DELAY_MS_MAX) return;
   throw rangeError(attempt, "delayMs", `must be a number from 0 to ${DELAY_MS_MAX}`, delayMs);
 }

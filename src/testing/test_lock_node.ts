@@ -10,7 +10,7 @@ import { FENCING_CASES } from "./lock_node/fencing_cases.ts";
 import { HANG_CASES } from "./lock_node/hang_cases.ts";
 import { RACE_CASES } from "./lock_node/race_cases.ts";
 import { SHARING_CASES } from "./lock_node/sharing_cases.ts";
-import { checkOptions, checkType } from "../validate.ts";
+import { checkAll, checkOptions, FUNCTION } from "../validate.ts";
 
 /**
  * A part of the suite that a node may do without: `fencing` needs `raiseCounters`, `adopting` needs
@@ -98,7 +98,7 @@ export function testLockNode(
   }
   checkOptions(attempt, options, ["test", "without"]);
   const { test, without = [] } = options;
-  checkType(attempt, "test", test, "function");
+  checkAll(attempt, { test }, { test: FUNCTION });
   const parts = Object.keys(PARTS) as LockNodePart[];
   const unknown = without.find((part) => !parts.includes(part));
   if (unknown !== undefined) {

@@ -236,8 +236,11 @@ Deno.test("LockOptions takes a label of up to 64 printable ASCII characters", ()
 
 Deno.test("checkTtlMs() says what cannot be done", () => {
   assertEquals(
-    assertThrows(() => checkTtlMs("extend lock", 1.5, 0.01), RangeError).message,
-    "Cannot extend lock as 'ttlMs' must be an integer from 10 to 86400000: current value is 1.5",
+    assertThrows(
+      () => checkTtlMs("extend lock", 10, { driftFactor: 0.9, restartGuardMs: 0 }),
+      RangeError,
+    ).message,
+    "Cannot extend lock as 'ttlMs' must be greater than its own drift allowance: current value is 10",
   );
 });
 

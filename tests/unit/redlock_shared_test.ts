@@ -310,7 +310,7 @@ for (const name of ["fencing", "any"] as const) {
 Deno.test("a mode that there is not is refused", async () => {
   const { redlock } = new Cluster();
   const options = { mode: "read" } as unknown as RedlockOptions;
-  const error = await assertRejects(() => redlock.acquire("a", options), TypeError);
+  const error = await assertRejects(() => redlock.acquire("a", options), RangeError);
   assertEquals(
     error.message,
     "Cannot acquire lock as 'mode' must be 'exclusive' or 'shared': current value is \"read\"",

@@ -1,39 +1,33 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import {
-  checkFiniteMs,
-  checkNotNegative,
-  checkNumber,
-  checkPositiveMs,
-  rangeError,
-} from "../../src/validate.ts";
+import { check, FINITE, NOT_NEGATIVE, NUMBER, POSITIVE, rangeError } from "../../src/validate.ts";
 
 const ALL = [-Infinity, -1, -Number.MIN_VALUE, -0, 0, Number.MIN_VALUE, 0.5, 1, Number.MAX_VALUE];
 const NUMBERS = [...ALL, Infinity, NaN];
 
-/** Each check, what it says of a number that it refuses, and the numbers that it lets through. */
-const CHECKS = [
+/** Each rule, what it says of a number that it refuses, and the numbers that it lets through. */
+const RULES = [
   [
-    checkPositiveMs,
+    POSITIVE,
     "must be a finite number greater than 0",
     (value: number) => value > 0 && value < Infinity,
   ],
-  [checkNotNegative, "must not be negative", (value: number) => value >= 0],
+  [NOT_NEGATIVE, "must not be negative", (value: number) => value >= 0],
   [
-    checkFiniteMs,
+    FINITE,
     "must be a finite number of at least 0",
     (value: number) => value >= 0 && value < Infinity,
   ],
-  [checkNumber, "", () => true],
+  [NUMBER, "", () => true],
 ] as const;
 
-for (const [check, rule, allows] of CHECKS) {
+for (const [wanted, rule, allows] of RULES) {
   const what = `a check of numbers that ${rule || "may be any"}`;
   Deno.test(`${what} lets the right numbers through, and refuses the others with their value`, () => {
     for (const value of NUMBERS) {
-      if (allows(value)) check("try", "delayMs", value);
+      if (allows(value)) check("try", "delayMs", value, wanted);
       else {
         assertEquals(
-          assertThrows(() => check("try", "delayMs", value), RangeError).message,
+          assertThrows(() => check("try", "delayMs", value, wanted), RangeError).message,
           `Cannot try as 'delayMs' ${rule}: current value is ${value}`,
         );
       }
@@ -45,7 +39,7 @@ for (const [check, rule, allows] of CHECKS) {
       const value of ["1", 1n, null, undefined, true, new Number(1), Symbol("one"), () => 1]
     ) {
       assertEquals(
-        assertThrows(() => check("acquire lock", "waitMs", value as number), TypeError).message,
+        assertThrows(() => check("acquire lock", "waitMs", value, wanted), TypeError).message,
         `Cannot acquire lock as 'waitMs' must be a number: current type is '${typeof value}'`,
       );
     }

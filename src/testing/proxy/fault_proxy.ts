@@ -7,7 +7,7 @@ import { parseAddress, type RedisAddress } from "../../redis/address.ts";
 import { connect } from "../../transport/default.ts";
 import type { Listener } from "../../transport/node_listener.ts";
 import type { ConnectTarget } from "../../transport/transport.ts";
-import { checkNumber, rangeError } from "../../validate.ts";
+import { check, NUMBER, rangeError } from "../../validate.ts";
 import { checkDelayMs } from "../delay.ts";
 import { onRandomPort } from "../ports.ts";
 import type { Listen } from "../server/tcp_node.ts";
@@ -220,7 +220,7 @@ class TcpProxy implements FaultProxy {
   }
 
   slow(bytesPerSecond: number, direction?: ProxyDirection): void {
-    checkNumber("slow data", "bytesPerSecond", bytesPerSecond);
+    check("slow data", "bytesPerSecond", bytesPerSecond, NUMBER);
     if (!(bytesPerSecond > 0)) {
       throw rangeError("slow data", "bytesPerSecond", "must be greater than 0", bytesPerSecond);
     }

@@ -5,7 +5,7 @@
  */
 import type { TimerHandle } from "../../time/clock.ts";
 import { realPause, turn } from "../../time/turn.ts";
-import { checkNumber, rangeError } from "../../validate.ts";
+import { check, NUMBER, rangeError } from "../../validate.ts";
 import { connect } from "../../transport/default.ts";
 import { switchBack, switchTo } from "./clock_switch.ts";
 import { ManualClock, type ManualTimer } from "./manual_clock.ts";
@@ -205,7 +205,7 @@ class RunningClock extends ManualClock implements FakeClock {
    */
   #checked(name: string, ms: number): number {
     if (this.#restored) throw new Error("Cannot move fake clock as it was given back");
-    checkNumber("move fake clock", name, ms);
+    check("move fake clock", name, ms, NUMBER);
     if (!(ms >= 0)) throw rangeError("move fake clock", name, "must be at least 0", ms);
     return ms;
   }
