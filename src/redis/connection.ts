@@ -28,18 +28,22 @@ import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { TlsOptions, Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
-import { Availability, type AvailabilityEvents } from "./availability.ts";
 import { CommandQueue, type ReplyReceiver, type Slot } from "./command_queue.ts";
 import type { DecoderOptions } from "./decoder.ts";
-import { Dialer, type DialerOwner, type DialOptions } from "./dialer.ts";
+import {
+  connectTarget,
+  Dialer,
+  type DialerOwner,
+  type DialOptions,
+  Login,
+  withCredentials,
+} from "./dialer.ts";
 import { type Command, encodeCommand } from "./encoder.ts";
 import { ConnectionError, ReplyError } from "./errors.ts";
-import { type IdleConnection, IdleWatch } from "./idle_watch.ts";
-import { connectTarget, Login, withCredentials } from "./login.ts";
 import { printable } from "../printable.ts";
 import { messageOf, toError } from "../to_error.ts";
 import type { RawReply } from "./reply.ts";
-import { type ReplyLimits, ReplyWatch } from "./reply_watch.ts";
+import { type ReplyLimits, SilenceWatch, type WatchedConnection } from "./silence_watch.ts";
 import { Wire, type WireOwner } from "./wire.ts";
 
 /**
@@ -57,6 +61,20 @@ const ENDING_MS = 50;
  * undo is cut off.
  */
 const CLOSE_GRACE_MS = 250;
+
+/** Callbacks of the owner of a connection about its server. */
+export interface AvailabilityEvents {
+  /**
+   * Called when the server has accepted the login, or has replied to a command if there is no
+   * login: the first time, and after each {@linkcode onUnavailable}.
+   */
+  onAvailable?(): void;
+  /**
+   * Called when the connection to an available server is lost, or the first connection is lost or
+   * could not be made.
+   */
+  onUnavailable?(error: ConnectionError): void;
+}
 
 /** How a connection is opened, and the callbacks of its owner. */
 export interface ConnectionOptions
@@ -90,7 +108,7 @@ const IGNORE: ReplyReceiver = { onReply() {}, onFailure() {} };
 const PING: Command = { args: ["PING"] };
 
 /** A connection to one server, which reconnects by itself. */
-export class Connection implements WireOwner, DialerOwner, IdleConnection {
+export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   /**
    * The arrival of the last bytes, by the monotonic clock, which is read once for all replies of
    * one chunk.
@@ -103,9 +121,16 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   readonly #queue = new CommandQueue();
   readonly #login = new Login((refusal) => this.#onLoginEnd(refusal));
   readonly #dialer: Dialer;
-  readonly #availability: Availability;
-  readonly #watch: ReplyWatch;
-  readonly #idle: IdleWatch;
+  readonly #watch: SilenceWatch;
+  /** Whether the last call to the owner was `onAvailable` or `onUnavailable`. */
+  #available: boolean | undefined = undefined;
+  /** Whether the server has replied to a command on this connection without an error. */
+  #served = false;
+  /**
+   * The last error reply, if all replies on this connection were errors: probably the reason why
+   * the server closes it.
+   */
+  #refusal: ReplyError | undefined = undefined;
   #state: State = "new";
   /** What an attempt to connect waits for. */
   #awaited = "answer";
@@ -122,9 +147,7 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     this.#options = options;
     this.#wheel = wheel;
     this.#dialer = new Dialer(connectTarget(address, options.tls), options, wheel, this);
-    this.#availability = new Availability(options);
-    this.#watch = new ReplyWatch(wheel, this.#queue, options, (what) => this.#lose(what));
-    this.#idle = new IdleWatch(wheel, this);
+    this.#watch = new SilenceWatch(wheel, this.#queue, options, this);
   }
 
   /** The end of the first attempt, by the monotonic clock; `Infinity` until then. */
@@ -241,7 +264,7 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     if (this.#state === "ending" || this.#options.takesMessage?.(reply)) return;
     const { queue } = this.#wire!;
     if (queue.sent === 0) return this.#onUnaskedReply(reply);
-    if (!this.#availability.served && this.#login.due === 0) this.#onFirstReply(reply);
+    if (!this.#served && this.#login.due === 0) this.#onFirstReply(reply);
     this.#delivering = true;
     queue.settleFirst(reply);
     this.#delivering = false;
@@ -250,8 +273,7 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
 
   /** Part of {@linkcode WireOwner}. */
   onLost(cause: unknown): void {
-    const { refusal } = this.#availability;
-    if (refusal) this.#lose("was refused", refusal);
+    if (this.#refusal) this.#lose("was refused", this.#refusal);
     else this.#lose("was lost", cause);
   }
 
@@ -299,11 +321,10 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
 
   #onLoginEnd(refusal: ReplyError | undefined): void {
     if (refusal) {
-      this.#availability.refusal = refusal;
+      this.#refusal = refusal;
       return this.#giveUp("was refused", refusal);
     }
-    this.#dialer.accept();
-    this.#availability.begin();
+    this.#onAccepted();
     if (this.#wire!.queue !== this.#queue) this.#opened();
   }
 
@@ -312,9 +333,14 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     this.#downError = undefined;
     this.#wire!.queue = this.#queue;
     this.receivedAtMs = this.#wheel.clock.monotonicMs();
-    if (this.#wire!.outlivesCalls) this.#idle.begin();
+    if (this.#wire!.outlivesCalls) this.#watch.beginIdle();
     this.#options.onConnected?.();
     if (this.#queue.length > 0) this.#flush();
+  }
+
+  /** Part of {@linkcode WatchedConnection}. */
+  onLate(what: string): void {
+    this.#lose(what);
   }
 
   /** Sends a PING unless commands are sent anyway: its reply shows that the server is there. */
@@ -330,15 +356,20 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   }
 
   #onFirstReply(reply: RawReply): void {
-    const availability = this.#availability;
     if (reply instanceof ReplyError) {
-      availability.refusal = reply;
+      this.#refusal = reply;
       return;
     }
-    availability.served = true;
+    this.#served = true;
+    this.#refusal = undefined;
+    this.#onAccepted();
+  }
+
+  #onAccepted(): void {
     this.#dialer.accept();
-    availability.refusal = undefined;
-    availability.begin();
+    if (this.#available) return;
+    this.#available = true;
+    this.#options.onAvailable?.();
   }
 
   #onUnaskedReply(reply: RawReply): void {
@@ -389,16 +420,17 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     this.#queue.failAll(unknown, this.#downError);
     this.#onDrained?.();
     if (!down) this.#options.onDisconnected?.(this.#downError);
-    this.#availability.end(this.#downError);
+    if (this.#available === false) return;
+    this.#available = false;
+    this.#options.onUnavailable?.(this.#downError);
   }
 
   #teardown(): void {
     if (this.#ending) this.#wheel.cancel(this.#ending);
     this.#dialer.stop();
-    this.#idle.end();
     this.#watch.end();
-    this.#availability.served = false;
-    this.#availability.refusal = undefined;
+    this.#served = false;
+    this.#refusal = undefined;
     const wire = this.#wire;
     this.#wire = undefined;
     this.#login.due = 0;

@@ -1,10 +1,17 @@
 /**
- * Opens the streams of one connection, one at a time: at once, or again after a delay that grows.
+ * How a connection begins: the streams, of which one at a time is opened, at once or again after a
+ * delay that grows; and the commands that log in.
  *
  * @module
  */
+import type { GetCredentials } from "../credentials.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import type { Connect, ConnectTarget, Transport } from "../transport/transport.ts";
+import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
+import { credentialsOf, type RedisAddress } from "./address.ts";
+import type { CommandQueue, ReplyReceiver } from "./command_queue.ts";
+import { encodeApart } from "./encoder.ts";
+import { ReplyError } from "./errors.ts";
+import type { RawReply } from "./reply.ts";
 
 /**
  * First delay before reconnecting, in milliseconds; doubled each time, with jitter down to one
@@ -15,6 +22,14 @@ const RECONNECT_DELAY_MS = 50;
 const RECONNECT_DELAY_MS_MAX = 2_000;
 /** How long a connection must live before failures are forgotten, in milliseconds. */
 const LIVED_MS = 2_000;
+
+/**
+ * Commands that a user may lack the right to: a name is no reason to do without the server, and a
+ * refusal answers a PING.
+ */
+const OPTIONAL_COMMANDS: readonly string[] = ["CLIENT", "PING"];
+/** The tag of these. */
+const OPTIONAL = 1;
 
 /** How streams are opened. */
 export interface DialOptions {
@@ -36,7 +51,7 @@ export interface DialerOwner {
   timeOut(): void;
 }
 
-/** See the module. */
+/** Opens the streams of one connection. */
 export class Dialer {
   /** The end of the first attempt, by the monotonic clock; `Infinity` until then. */
   readyAtMs = Infinity;
@@ -149,4 +164,89 @@ export class Dialer {
   close(): void {
     if (this.#retry) this.#wheel.cancel(this.#retry);
   }
+}
+
+/** Where the stream to a server leads. */
+export function connectTarget(
+  { kind, hostname, port, path }: RedisAddress,
+  tls: TlsOptions,
+): ConnectTarget {
+  if (kind === "unix") return { kind, path };
+  return kind === "tcp" ? { kind, hostname, port } : { kind, hostname, port, tls };
+}
+
+/** An address with the credentials of the next login. */
+export async function withCredentials(
+  address: RedisAddress,
+  credentials: GetCredentials,
+): Promise<RedisAddress> {
+  const { username, password } = await credentials(address.name) ?? {};
+  if (typeof password === "string" && ["string", "undefined"].includes(typeof username)) {
+    return { ...address, ...credentialsOf(username ?? "", password) };
+  }
+  throw new TypeError("'credentials' must return { username?, password } with strings");
+}
+
+/** The login of one connection. */
+export class Login implements ReplyReceiver {
+  /** How many replies to commands that log in are due. */
+  due = 0;
+  readonly #onEnd: (refusal?: ReplyError) => void;
+
+  /**
+   * @param onEnd Called when the server has accepted the last command, or with its refusal of one.
+   */
+  constructor(onEnd: (refusal?: ReplyError) => void) {
+    this.#onEnd = onEnd;
+  }
+
+  /**
+   * Puts the commands that log in, if there are any, in front of all others in a queue.
+   *
+   * @param address The server.
+   * @param clientName The name of the connection.
+   * @param again Whether a connection was lost before: then the server must show that it answers.
+   * @param queue The queue.
+   */
+  begin(
+    address: RedisAddress,
+    clientName: string | undefined,
+    again: boolean,
+    queue: CommandQueue,
+  ): void {
+    const commands = loginCommands(address, clientName);
+    if (again) commands.push(["PING"]);
+    for (const command of commands.reverse()) {
+      const tag = OPTIONAL_COMMANDS.includes(command[0]) ? OPTIONAL : 0;
+      queue.pushFirst(encodeApart(command), this, undefined, tag);
+      this.due++;
+    }
+  }
+
+  /** Part of {@linkcode ReplyReceiver}. */
+  onReply(reply: RawReply, _context: unknown, tag: number): void {
+    this.due--;
+    // mutation: refused-login-accepted
+    if (reply instanceof ReplyError && !(tag === OPTIONAL && reply.commandRefused)) {
+      this.#onEnd(reply);
+    } else if (this.due === 0) {
+      this.#onEnd();
+    }
+  }
+
+  /** Part of {@linkcode ReplyReceiver}: the connection is lost. */
+  onFailure(): void {}
+}
+
+/** The commands that log in, select the database and name the connection, in their order. */
+function loginCommands(
+  { username, password, database }: RedisAddress,
+  clientName: string | undefined,
+): string[][] {
+  const commands: string[][] = [];
+  if (username !== undefined) commands.push(["AUTH", username, password ?? ""]);
+  else if (password !== undefined) commands.push(["AUTH", password]);
+  if (database !== 0) commands.push(["SELECT", String(database)]);
+  if (clientName !== undefined) commands.push(["CLIENT", "SETNAME", clientName]);
+  return commands;
 }

@@ -146,31 +146,22 @@ export function bytesOf({ slab, start, end }: EncodedCommand): Uint8Array {
  * @param commands At least one.
  */
 export function joinCommands(commands: readonly EncodedCommand[]): Uint8Array {
-  const pieces = adjacentPieces(commands);
-  if (pieces.length === 1) return bytesOf(pieces[0]);
-  const bytes = new Uint8Array(pieces.reduce((total, { start, end }) => total + end - start, 0));
+  const [{ slab, start }] = commands;
+  let length = 0;
+  let adjacent = true;
+  for (let index = 0; index < commands.length; index++) {
+    const command = commands[index];
+    adjacent &&= command.slab === slab && command.start === start + length;
+    length += command.end - command.start;
+  }
+  if (adjacent) return bytesOf({ slab, start, end: start + length });
+  const bytes = new Uint8Array(length);
   let offset = 0;
-  for (const piece of pieces) {
-    bytes.set(bytesOf(piece), offset);
-    offset += piece.end - piece.start;
+  for (const { slab, start, end } of commands) {
+    bytes.set(slab.subarray(start, end), offset);
+    offset += end - start;
   }
   return bytes;
-}
-
-/** The same bytes in as few pieces as possible. */
-function adjacentPieces(commands: readonly EncodedCommand[]): EncodedCommand[] {
-  const pieces: EncodedCommand[] = [];
-  let { slab, start, end } = commands[0];
-  for (let index = 1; index < commands.length; index++) {
-    const next = commands[index];
-    if (next.slab !== slab || next.start !== end) {
-      pieces.push({ slab, start, end });
-      ({ slab, start } = next);
-    }
-    end = next.end;
-  }
-  pieces.push({ slab, start, end });
-  return pieces;
 }
 
 function digitCount(number: number): number {

@@ -8,7 +8,7 @@ import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { Command } from "../redis/encoder.ts";
 import type { ConnectionError, ReplyError } from "../redis/errors.ts";
-import type { AvailabilityEvents } from "../redis/availability.ts";
+import type { AvailabilityEvents } from "../redis/connection.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** What a release needs of a request. */
