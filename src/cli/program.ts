@@ -135,7 +135,7 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
     .addOption(
       new Option(
         "-w, --wait <duration>",
-        "longest wait for the lock; 0 makes one attempt, 'forever' has no limit",
+        "longest wait for the lock; 0 waits for nobody, 'forever' has no limit",
       )
         .argParser(checked(parseLimit)).default(10_000, "10s"),
     )
