@@ -196,8 +196,8 @@ export interface RedlockOptions {
   atLeastMs?: number | undefined;
   /**
    * Called for every event. An exception that it throws is ignored. Without it, a client warns by
-   * `console.warn` when a node has been unreachable for a minute, and when a lock was lost: once
-   * each.
+   * `console.warn` when a node has been unreachable for a minute, when a lock was lost, and when a
+   * hundred clients are open: once each.
    *
    * @default {no listener}
    */

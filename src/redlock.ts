@@ -130,9 +130,9 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
 
   /**
    * Tries to acquire a lock, without waiting for anybody: makes one attempt; with `any: true`, one
-   * for each resource that is free. If some nodes granted it, and too few, others may have the
-   * other nodes, and nobody the lock: then it tries again, up to four times, after a random pause
-   * of up to four round trips. So of callers that ask together, one wins.
+   * for each resource that is free. If some nodes granted the lock, but too few, perhaps nobody has
+   * it: then the call tries again, up to four times, each time after a random pause of a few round
+   * trips. So of callers that ask together, one wins.
    *
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
    * @param options Options that replace the client's own for this call; `waitMs` has no effect

@@ -107,7 +107,7 @@ export function packageJson({ name, version, license, exports }: Config): Record
   return {
     name,
     version,
-    description: "A distributed lock over independent Redis servers: Redlock with its own client",
+    description: "A distributed lock on one Redis or Valkey server, or a quorum of several",
     keywords: [
       "redlock",
       "redis",

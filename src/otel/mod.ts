@@ -14,14 +14,12 @@
  *   A lost lock is an error (`LOCK_LOST`), and so is a release that too few nodes confirmed
  *   (`NO_QUORUM`).
  *
+ * Both are children of the span that is active where `acquire`, `tryAcquire` or `using` is called.
  * If the lock was adopted, both have `redlock.adopted_from`, which is the `redlock.holder` of the
- * span of its former holder.
+ * span of its former holder. A call that `close()` ends has no span, because it emits no event at
+ * its end.
  *
- * Of a lock in shared mode, spans and the metrics of calls and locks have `redlock.mode`, which is
- * `shared`.
- *
- * Both belong to the span that is active where `acquire`, `tryAcquire` or `using` is called. A call
- * that `close()` ends has no span, because it emits no event at its end.
+ * In shared mode, spans and the metrics of calls and locks have `redlock.mode`, which is `shared`.
  *
  * Metrics, with their attributes:
  *
