@@ -150,7 +150,7 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
     .addOption(
       durationOption(
         "--at-least <duration>",
-        "keep the resource locked so long even if the command ends earlier, for machines with a late clock",
+        "keep the resource locked this long even if the command ends earlier, for machines with a late clock",
       ).default(0, "0"),
     )
     .addOption(
@@ -251,7 +251,7 @@ function addCheck(program: Command, onExitCode: OnExitCode): void {
     .summary("check the nodes")
     .description(
       "Checks how the nodes are configured, and reports problems with advice.\n" +
-        "Ends with 1 if one of them is an error, or as severe as --fail-on says.",
+        "Ends with 1 if one of them is at least as severe as --fail-on says.",
     )
     .addOption(
       durationOption("-t, --ttl <duration>", "the longest TTL of your locks").default(
@@ -259,7 +259,7 @@ function addCheck(program: Command, onExitCode: OnExitCode): void {
         "30s",
       ),
     )
-    .option("--no-fencing", "do not ask for what fencing tokens need")
+    .option("--no-fencing", "leave out what only fencing tokens need")
     .addOption(
       durationOption("--restart-guard <duration>", "how long a restarted node does not count"),
     )
