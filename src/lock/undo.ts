@@ -15,7 +15,8 @@ export function undoAttempt(attempt: Round): void {
   const undoing = attempt.follow();
   undoing.ticket = attempt.ticket;
   undoing.keepsTicket = true;
-  if (attempt.pool) undoing.pool = attempt.pool;
+  // only a ticket is about the other keys, too
+  if (attempt.pool && attempt.ticket) undoing.pool = attempt.pool;
   // mutation: failed-adoption-deletes
   const replaces = attempt.replaces;
   if (replaces !== undefined) undoing.replaces = replaces;

@@ -16,7 +16,7 @@ import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, SenderEvents } from "../redis_node/command_sender.ts";
-import { releaseOperation } from "../redis_node/operations.ts";
+import { commandOf, releaseOperation } from "../redis_node/operations.ts";
 import { repliesTo } from "../redis_node/replies_to.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
@@ -94,7 +94,7 @@ export class OrderedSender implements CommandSender {
     this.#exchanges = new Exchanges(client, wheel);
     this.#late = new LateAcquires(wheel, (releases) => {
       // whole, so that one command is enough
-      const args = releaseOperation(releases).args(releases, "EVAL");
+      const args = commandOf(releaseOperation(releases), releases, "EVAL");
       this.submit({ args, keys: releases.keys, releases }, NOBODY, undefined, 0);
     });
   }

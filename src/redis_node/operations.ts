@@ -33,12 +33,35 @@ export interface Operation<Content = QuorumRequest> {
   readonly script: Script | undefined;
   /** Whether it puts the request's ticket in the queues if it denies. */
   readonly queues?: boolean;
-  /** The name of its command, and the arguments. */
-  args(content: Content, call: Call): string[];
+  /** What its script gets behind the keys; without a script, the whole command. */
+  argv(content: Content): string[];
   /**
    * What a reply that is no error means; `undefined` if the operation is never answered like this.
    */
   read(reply: RawReply, content: Content): Outcome | undefined;
+}
+
+/** The command of an operation: its name and its arguments. */
+export function commandOf<Content extends Pick<QuorumRequest, "keys" | "pool">>(
+  { script, argv }: Pick<Operation<Content>, "script" | "argv">,
+  content: Content,
+  call: Call,
+): string[] {
+  if (!script) return argv(content);
+  const keys = content.pool?.keys ?? content.keys;
+  const name = call === "EVAL" ? script.source : script.sha1;
+  return [call, name, String(keys.length), ...keys, ...argv(content)];
+}
+
+/** An operation whose script replies an integer: the index of an outcome. */
+function scripted<Content>(
+  kind: Operation["kind"],
+  script: Script,
+  argv: (content: Content) => string[],
+  outcomes: readonly Outcome[],
+): Operation<Content> {
+  const read = (reply: RawReply) => typeof reply === "number" ? outcomes[reply] : undefined;
+  return { kind, script, argv, read };
 }
 
 /** In place of an argument that a script does without. */
@@ -68,7 +91,7 @@ export const TEXTS_AT: readonly number[] = [6];
 const SET_KEY: Operation = {
   kind: "acquire",
   script: undefined,
-  args: ({ keys, value, ttlMs }) => ["SET", keys[0], value, "NX", "PX", String(ttlMs)],
+  argv: ({ keys, value, ttlMs }) => ["SET", keys[0], value, "NX", "PX", String(ttlMs)],
   read: (reply) => reply === "OK" ? GRANTED : reply === null ? DENIED : undefined,
 };
 
@@ -86,14 +109,13 @@ function acquisition(script: Script, queues = false): Operation {
     kind: "acquire",
     script,
     queues,
-    args(request, call) {
-      const { keys, value, ttlMs, counterHint, ticket, pool, mode, entersAtOnce } = request;
+    argv({ value, ttlMs, counterHint, ticket, pool, mode, entersAtOnce }) {
       const args = pool ? [String(pool.place + 1), value] : [value];
       args.push(String(ttlMs));
       if (!mode) args.push(counterHint === undefined ? NONE : String(counterHint));
       if (queues) args.push(...ticketArgs(ticket!));
       else if (mode && !entersAtOnce) args.push(NONE);
-      return callArgs(call, script, pool?.keys ?? keys, ...args);
+      return args;
     },
     read(reply, request) {
       if (queues && isPosition(reply, request)) return QUEUED;
@@ -130,11 +152,12 @@ export function acquireOperation(
 export const ADOPT_KEYS: Operation = {
   kind: "acquire",
   script: ADOPT,
-  args({ keys, value, ttlMs, replaces, counterHint }, call) {
-    const args = [value, String(ttlMs), replaces!];
-    if (counterHint !== undefined) args.push(String(counterHint));
-    return callArgs(call, ADOPT, keys, ...args);
-  },
+  argv: ({ value, ttlMs, replaces, counterHint }) => [
+    value,
+    String(ttlMs),
+    replaces!,
+    ...counterHint === undefined ? [] : [String(counterHint)],
+  ],
   read: (reply, request) => reply === -1 ? MISSING : reply === 0 ? DENIED : grantOf(reply, request),
 };
 
@@ -144,8 +167,7 @@ export const ADOPT_KEYS: Operation = {
 export const RAISE_COUNTERS: Operation = {
   kind: "raise",
   script: RAISE,
-  args: ({ keys, value, counterFloor }, call) =>
-    callArgs(call, RAISE, keys, value, String(counterFloor)),
+  argv: ({ value, counterFloor }) => [value, String(counterFloor)],
   read: (reply) => reply === 0 ? DENIED : isCount(reply) ? GRANTED : undefined,
 };
 
@@ -154,16 +176,11 @@ export const EXTEND_KEYS: Operation = /* @__PURE__ */ extension(EXTEND);
 const EXTEND_READER = /* @__PURE__ */ extension(EXTEND_SHARED);
 
 function extension(script: Script): Operation {
-  return {
-    kind: "extend",
-    script,
-    args: ({ keys, value, ttlMs, shortens }, call) =>
-      callArgs(call, script, keys, value, String(ttlMs), ...shortens ? ["1"] : []),
-    read(reply) {
-      // mutation: missing-key-counts-as-extended
-      return outcomeOf(reply, [DENIED, GRANTED, MISSING]);
-    },
+  const argv = ({ value, ttlMs, shortens }: QuorumRequest) => {
+    return shortens ? [value, String(ttlMs), "1"] : [value, String(ttlMs)];
   };
+  // mutation: missing-key-counts-as-extended
+  return scripted("extend", script, argv, [DENIED, GRANTED, MISSING]);
 }
 
 /** How an extension is put to a node. */
@@ -175,41 +192,34 @@ export function extendOperation({ mode }: QuorumRequest): Operation {
 const RELEASE_OUTCOMES: readonly Outcome[] = [DENIED, GRANTED, CONTENDED];
 
 /** Deletes a single key, and notifies the next waiter. */
-export const RELEASE_KEY: Operation<Release> = {
-  kind: "release",
-  script: RELEASE,
-  // A literal, because every lock ends with this, and spread arguments take more memory.
-  args: ({ keys, value }, call) => [call, scriptOf(call, RELEASE), "1", keys[0], value],
-  read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
-};
+export const RELEASE_KEY: Operation<Release> = /* @__PURE__ */ scripted(
+  "release",
+  RELEASE,
+  ({ value }) => [value],
+  RELEASE_OUTCOMES,
+);
 
 const RELEASE_KEYS = /* @__PURE__ */ releasing(RELEASE_QUEUED);
 const RELEASE_READER = /* @__PURE__ */ releasing(RELEASE_SHARED);
 
 /** A release that takes the request's ticket out of the queues, or puts it back. */
 function releasing(script: Script): Operation<Release> {
-  return {
-    kind: "release",
-    script,
-    args({ keys, value, ticket, keepsTicket, pool }, call) {
-      const args = [value];
-      if (ticket) args.push(ticket.ticketId);
-      if (ticket && keepsTicket) args.push(String(ticket.score));
-      return callArgs(call, script, pool?.keys ?? keys, ...args);
-    },
-    read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
+  const argv = ({ value, ticket, keepsTicket }: Release) => {
+    if (!ticket) return [value];
+    return [value, ticket.ticketId, ...keepsTicket ? [String(ticket.score)] : []];
   };
+  return scripted("release", script, argv, RELEASE_OUTCOMES);
 }
 
 /**
  * Gives the keys that hold the value back the one that it replaced, with the TTL that they have.
  */
-const GIVE_BACK_KEYS: Operation<Release> = {
-  kind: "release",
-  script: GIVE_BACK,
-  args: ({ keys, value, replaces }, call) => callArgs(call, GIVE_BACK, keys, value, replaces!),
-  read: (reply) => outcomeOf(reply, [DENIED, GRANTED]),
-};
+const GIVE_BACK_KEYS: Operation<Release> = /* @__PURE__ */ scripted(
+  "release",
+  GIVE_BACK,
+  ({ value, replaces }) => [value, replaces!],
+  [DENIED, GRANTED],
+);
 
 const KEEP_KEYS = /* @__PURE__ */ keeping(EXTEND);
 const KEEP_READER = /* @__PURE__ */ keeping(EXTEND_SHARED);
@@ -219,22 +229,19 @@ const KEEP_READER = /* @__PURE__ */ keeping(EXTEND_SHARED);
  * over when the script is sent a second time. A `PEXPIRE` of 0 would delete a key of other readers.
  */
 function keeping(script: Script): Operation<Release> {
-  return {
-    kind: "release",
-    script,
-    args: ({ keys, value, keptMs }, call) =>
-      callArgs(call, script, keys, value, String(Math.max(Math.ceil(keptMs!()), 1)), "1"),
-    read: (reply) => outcomeOf(reply, [DENIED, GRANTED, DENIED]),
+  const argv = ({ value, keptMs }: Release) => {
+    return [value, String(Math.max(Math.ceil(keptMs!()), 1)), "1"];
   };
+  return scripted("release", script, argv, [DENIED, GRANTED, DENIED]);
 }
 
 /** Takes a ticket whose client waits no longer out of the queues for the keys. */
-const LEAVE_QUEUES: Operation<Release> = {
-  kind: "release",
-  script: LEAVE,
-  args: ({ keys, leaves }, call) => callArgs(call, LEAVE, keys, leaves!),
-  read: (reply) => outcomeOf(reply, [DENIED, GRANTED]),
-};
+const LEAVE_QUEUES: Operation<Release> = /* @__PURE__ */ scripted(
+  "release",
+  LEAVE,
+  ({ leaves }) => [leaves!],
+  [DENIED, GRANTED],
+);
 
 /** How a release is put to a node. */
 export function releaseOperation(
@@ -267,39 +274,12 @@ export const GROUP_OPERATIONS: ReadonlyMap<Operation, Operation<GroupRequest>> =
 function grouping(
   kind: Operation["kind"],
   script: Script,
-  argsOf: (request: QuorumRequest) => string[],
+  argvOf: (request: QuorumRequest) => string[],
 ): Operation<GroupRequest> {
-  return {
-    kind,
-    script,
-    args: ({ keys, requests }, call) => callArgs(call, script, keys, ...requests.flatMap(argsOf)),
-    read: () => undefined,
-  };
+  return scripted(kind, script, ({ requests }) => requests.flatMap(argvOf), []);
 }
 
-// Commands and replies
-
-/** A script's call. */
-function callArgs(
-  call: Call,
-  script: Script,
-  keys: readonly string[],
-  ...args: readonly string[]
-): string[] {
-  return [call, scriptOf(call, script), String(keys.length), ...keys, ...args];
-}
-
-function scriptOf(call: Call, { sha1, source }: Script): string {
-  return call === "EVAL" ? source : sha1;
-}
-
-/** The outcome that an integer stands for. */
-function outcomeOf(
-  reply: RawReply,
-  outcomes: readonly Outcome[],
-): Outcome | undefined {
-  return typeof reply === "number" ? outcomes[reply] : undefined;
-}
+// Replies
 
 /** A grant replies 1, and with fencing tokens the counter. */
 function grantOf(reply: RawReply, { counterHint }: QuorumRequest): Outcome | undefined {

@@ -23,6 +23,7 @@ import {
   acquireOperation,
   ADOPT_KEYS,
   type Call,
+  commandOf,
   detailOf,
   EXTEND_KEYS,
   extendOperation,
@@ -315,7 +316,7 @@ class RequestCommand implements LockCommand, Asked {
   constructor(operation: Operation, request: QuorumRequest, call: Call) {
     this.operation = operation;
     this.request = request;
-    this.args = operation.args(request, call);
+    this.args = commandOf(operation, request, call);
   }
 
   /** What else is sent about one of them keeps its order. */

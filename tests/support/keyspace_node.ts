@@ -15,6 +15,7 @@ import type { RawReply } from "../../src/redis/reply.ts";
 import {
   acquireOperation,
   ADOPT_KEYS,
+  commandOf,
   detailOf,
   extendOperation,
   type Operation as LockOperation,
@@ -138,7 +139,7 @@ export class KeyspaceNode implements QuorumNode {
   /** Has the holder of `key` release it. */
   free(key = "a"): void {
     const content = { keys: [key], value: this.holder(key) ?? "" };
-    this.#server.send(commandBytes(releaseOperation(content).args(content, "EVAL")));
+    this.#server.send(commandBytes(commandOf(releaseOperation(content), content, "EVAL")));
   }
 
   /** Forgets everything, as a server that restarts without its data. */
@@ -325,7 +326,7 @@ export class KeyspaceNode implements QuorumNode {
   leaveQueue(keys: readonly string[], ticketId: string): void {
     this.leaves.push(ticketId);
     const leave = { keys, value: "", leaves: ticketId };
-    this.#server.send(commandBytes(releaseOperation(leave).args(leave, "EVAL")));
+    this.#server.send(commandBytes(commandOf(releaseOperation(leave), leave, "EVAL")));
   }
 
   close(): Promise<void> {
@@ -342,7 +343,7 @@ export class KeyspaceNode implements QuorumNode {
     this.#note(kind, request);
     if (this.closed > 0) return this.#fail(request, nodeIndex, "closed");
     const mode = this.modes[kind] ?? this.mode;
-    const command = commandBytes(operation.args(this.#known(request), "EVAL"));
+    const command = commandBytes(commandOf(operation, this.#known(request), "EVAL"));
     const act = () => {
       if (mode === "fail" || this.closed > 0) {
         return this.#fail(request, nodeIndex, "down");

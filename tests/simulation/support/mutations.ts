@@ -96,7 +96,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "a node that is filled in counts at once",
   ],
   "missing-key-counts-as-extended": [
-    inPart(1, inPart(2, becomes('"granted"'))),
+    inPart(3, inPart(2, becomes("GRANTED"))),
     "a key that is missing counts as extended",
   ],
   "filled-in-after-its-end": [always, "a lock that is over is filled in"],

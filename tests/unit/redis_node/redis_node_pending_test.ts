@@ -1,5 +1,5 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { releaseOperation } from "../../../src/redis_node/operations.ts";
+import { commandOf, releaseOperation } from "../../../src/redis_node/operations.ts";
 import { GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { EXTEND_SHARED, RELEASE_SHARED } from "../../../src/redis_node/scripts/readers.ts";
@@ -97,9 +97,9 @@ for (const [mode, script] of [[undefined, EXTEND], ["shared", EXTEND_SHARED]] as
 Deno.test("keys are shortened to a millisecond if their time is over when the script is written", () => {
   let leftMs = 5;
   const release = { keys: ["k"], value: "v", mode: "shared", keptMs: () => leftMs } as const;
-  const { args } = releaseOperation(release);
+  const operation = releaseOperation(release);
   leftMs = -5; // a server that has forgotten the script is sent it again
-  assertEquals(args(release, "EVAL").slice(2), ["1", "k", "v", "1", "1"]);
+  assertEquals(commandOf(operation, release, "EVAL").slice(2), ["1", "k", "v", "1", "1"]);
 });
 
 test.opened("RedisNode denies the end of keys that are to live on, but are gone", async (bench) => {
