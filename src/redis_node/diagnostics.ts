@@ -15,9 +15,8 @@ import { ReplyError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
 import { type Reply, textReply, timeReplyMs } from "../redis/reply.ts";
 import type { CommandSender, ServerAccess } from "./command_sender.ts";
-import { infoField } from "./info_field.ts";
 import { settledWithin } from "../time/settled_within.ts";
-import { repliesTo } from "./replies_to.ts";
+import { infoField, repliesTo } from "./replies.ts";
 import { isDemoted } from "./scripts/script.ts";
 import { TRIAL, TRIED } from "./scripts/trial.ts";
 

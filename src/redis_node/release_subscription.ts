@@ -13,7 +13,7 @@ import { timeReplyMs } from "../redis/reply.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 import type { ChannelListener, CommandSender, ServerAccess } from "./command_sender.ts";
-import { repliesTo } from "./replies_to.ts";
+import { repliesTo } from "./replies.ts";
 import { readMessage, WAKE_CHANNEL } from "./scripts/queue.ts";
 
 /**

@@ -16,7 +16,7 @@ export { resolveClientOptions } from "../../../src/redis/client.ts";
 export { RedisNode } from "../../../src/redis_node/redis_node.ts";
 export { redisServer } from "../../../src/redis_node/redis_server.ts";
 export { insideOf, Redlock, redlockOn } from "../../../src/redlock.ts";
-export { CREATED_KEY } from "../../../src/redis_node/quarantine.ts";
+export { CREATED_KEY } from "../../../src/redis_node/restart_guard.ts";
 export { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 export { ACQUIRE_COUNTED } from "../../../src/redis_node/scripts/fencing.ts";
 export { ADOPT, GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";

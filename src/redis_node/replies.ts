@@ -1,5 +1,5 @@
 /**
- * Commands whose replies are awaited: those that are no part of a lock.
+ * Commands whose replies are awaited, because they are no part of a lock; and what `INFO` replies.
  *
  * @module
  */
@@ -30,4 +30,9 @@ export function repliesTo(
     };
     for (const args of commands) connection.submit({ args, keys }, receiver, undefined, 0);
   });
+}
+
+/** A field of a reply to `INFO`, which has lines of `name:value`. */
+export function infoField(info: string, name: string): string | undefined {
+  return new RegExp(`^${name}:(.*?)\\r?$`, "mu").exec(info)?.[1];
 }
