@@ -18,6 +18,7 @@ import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, SenderEvents } from "../redis_node/command_sender.ts";
 import { commandOf, releaseOperation } from "../redis_node/operations.ts";
 import { repliesTo } from "../redis_node/replies.ts";
+import { retryDelayMs } from "../time/retry_delay.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import { type CommandAnswer, connectionError, type Exchange, Exchanges } from "./exchanges.ts";
@@ -30,13 +31,6 @@ const COMMANDS_MAX = 4_096;
 const PIPELINE_LENGTH_MAX = 256;
 /** After this many failures in a row the node counts as down. */
 const FAILURES_MAX = 2;
-/**
- * First delay before a node that is down is tried, in milliseconds; doubled for each refusal, with
- * jitter down to half.
- */
-const PROBE_DELAY_MS = 50;
-/** Longest such delay, in milliseconds. */
-const PROBE_DELAY_MS_MAX = 2_000;
 /**
  * Longest wait of `close` for replies that are due, in milliseconds; and once more for what they
  * have held back.
@@ -340,8 +334,7 @@ export class OrderedSender implements CommandSender {
   }
 
   #probeLater(): void {
-    const longestMs = Math.min(PROBE_DELAY_MS * 2 ** this.#probes++, PROBE_DELAY_MS_MAX);
-    const delayMs = longestMs * (1 + this.#wheel.random.fraction()) / 2;
+    const delayMs = retryDelayMs(this.#wheel.random, this.#probes++);
     const probe = this.#probe = this.#wheel.after(delayMs, async () => {
       await this.#ping();
       if (this.#silent) this.#probes = 0; // the time-out was a delay

@@ -5,6 +5,7 @@
  * @module
  */
 import type { GetCredentials } from "../credentials.ts";
+import { retryDelayMs } from "../time/retry_delay.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
 import { credentialsOf, type RedisAddress } from "./address.ts";
@@ -13,13 +14,6 @@ import { encodeApart } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
-/**
- * First delay before reconnecting, in milliseconds; doubled each time, with jitter down to one
- * half.
- */
-const RECONNECT_DELAY_MS = 50;
-/** Longest delay before reconnecting, in milliseconds. */
-const RECONNECT_DELAY_MS_MAX = 2_000;
 /** How long a connection must live before failures are forgotten, in milliseconds. */
 const LIVED_MS = 2_000;
 
@@ -147,9 +141,8 @@ export class Dialer {
 
   /** Opens another stream after a delay. */
   dialLater(): void {
-    const delayMs = Math.min(RECONNECT_DELAY_MS * 2 ** this.#failures++, RECONNECT_DELAY_MS_MAX);
-    const jitteredMs = delayMs * (1 + this.#wheel.random.fraction()) / 2;
-    this.#retry = this.#wheel.after(jitteredMs, () => this.dial());
+    const delayMs = retryDelayMs(this.#wheel.random, this.#failures++);
+    this.#retry = this.#wheel.after(delayMs, () => this.dial());
   }
 
   /** Ends the attempt: it has succeeded, or is given up. */

@@ -10,19 +10,13 @@
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";
 import { ConnectionError, ReplyError } from "../redis/errors.ts";
 import { timeReplyMs } from "../redis/reply.ts";
+import { retryDelayMs } from "../time/retry_delay.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 import type { ChannelListener, CommandSender, ServerAccess } from "./command_sender.ts";
 import { repliesTo } from "./replies.ts";
 import { readMessage, WAKE_CHANNEL } from "./scripts/queue.ts";
 
-/**
- * First delay before subscribing again, in milliseconds; doubled for each further loss, with jitter
- * down to one half.
- */
-const RETRY_MS = 50;
-/** Longest such delay, in milliseconds. */
-const RETRY_MS_MAX = 2_000;
 /** How long a subscription must last for the delay to start over, in milliseconds. */
 const STABLE_MS = 2_000;
 /** Longest wait for a client to subscribe, in milliseconds, because some clients wait forever. */
@@ -193,8 +187,7 @@ export class ReleaseSubscription {
     const { clock, random } = this.#server.wheel;
     if (clock.monotonicMs() - (this.#sinceMs ?? Infinity) >= STABLE_MS) this.#losses = 0;
     this.#end();
-    const delayMs = Math.min(RETRY_MS * 2 ** this.#losses++, RETRY_MS_MAX);
-    this.#wait(delayMs * (1 + random.fraction()) / 2, () => this.#begin());
+    this.#wait(retryDelayMs(random, this.#losses++), () => this.#begin());
     this.#listener!.onUnsubscribed(this.#nodeIndex);
   }
 
