@@ -13,7 +13,7 @@
  * @module
  */
 import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
-import type { ReplyReceiver } from "../redis/command_queue.ts";
+import type { ReplyReceiver } from "../redis/wire.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, SenderEvents } from "../redis_node/command_sender.ts";
 import { commandOf, releaseOperation } from "../redis_node/operations.ts";

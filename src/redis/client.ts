@@ -8,7 +8,7 @@ import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
 import { check, checkOptions, type Rule, SIGNAL } from "../validate.ts";
 import { type Address, parseAddress, type RedisAddress } from "./address.ts";
-import type { ReplyReceiver, Slot } from "./command_queue.ts";
+import type { ReplyReceiver, Slot } from "./wire.ts";
 import {
   ATTEMPT,
   type ClientOptions,
@@ -186,32 +186,22 @@ export class RedisClient implements AsyncDisposable {
     signal?.throwIfAborted();
     const args = commandArguments(command);
     checkReplies(args);
-    this.#wheel.ref();
-    try {
-      if (signal) return await this.#submitAbortably(args, signal);
-      return await new Promise<RawReply>((resolve, reject) => {
-        this.#submit(args, { resolve, reject });
-      });
-    } finally {
-      this.#wheel.unref();
-    }
-  }
-
-  async #submitAbortably(args: Command["args"], signal: AbortSignal): Promise<RawReply> {
     let abandon = () => {};
+    this.#wheel.ref();
     try {
       return await new Promise<RawReply>((resolve, reject) => {
         const pending: PendingSend = { resolve, reject };
         let slot: Slot | void = undefined;
         abandon = () => {
           if (slot) this.#connection.withdraw(slot, pending);
-          reject(signal.reason);
+          reject(signal!.reason);
         };
-        onAbort(signal, abandon);
+        if (signal) onAbort(signal, abandon);
         slot = this.#submit(args, pending);
       });
     } finally {
-      offAbort(signal, abandon);
+      if (signal) offAbort(signal, abandon);
+      this.#wheel.unref();
     }
   }
 

@@ -28,7 +28,6 @@ import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { TlsOptions, Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
-import { CommandQueue, type ReplyReceiver, type Slot } from "./command_queue.ts";
 import type { DecoderOptions } from "./decoder.ts";
 import {
   connectTarget,
@@ -44,7 +43,7 @@ import { printable } from "../printable.ts";
 import { messageOf, toError } from "../to_error.ts";
 import type { RawReply } from "./reply.ts";
 import { type ReplyLimits, SilenceWatch, type WatchedConnection } from "./silence_watch.ts";
-import { Wire, type WireOwner } from "./wire.ts";
+import { CommandQueue, type ReplyReceiver, type Slot, Wire, type WireOwner } from "./wire.ts";
 
 /**
  * Limit of the commands that wait for replies. What undoes others may exceed it: so nothing of it
@@ -114,6 +113,8 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
    * one chunk.
    */
   receivedAtMs = 0;
+  /** Part of {@linkcode WireOwner}. */
+  readonly onWriting: (() => void) | undefined;
   /** With the credentials of the last login. */
   #address: RedisAddress;
   readonly #options: ConnectionOptions;
@@ -145,6 +146,7 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   constructor(address: RedisAddress, options: ConnectionOptions, wheel: TimerWheel) {
     this.#address = address;
     this.#options = options;
+    this.onWriting = options.onWriting;
     this.#wheel = wheel;
     this.#dialer = new Dialer(connectTarget(address, options.tls), options, wheel, this);
     this.#watch = new SilenceWatch(wheel, this.#queue, options, this);
@@ -246,11 +248,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
    */
   close(): Promise<void> {
     return this.#closing ??= this.#close();
-  }
-
-  /** Part of {@linkcode WireOwner}. */
-  onWriting(): void {
-    this.#options.onWriting?.();
   }
 
   /** Part of {@linkcode WireOwner}. */

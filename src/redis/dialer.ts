@@ -9,7 +9,7 @@ import { retryDelayMs } from "../time/retry_delay.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
 import { credentialsOf, type RedisAddress } from "./address.ts";
-import type { CommandQueue, ReplyReceiver } from "./command_queue.ts";
+import type { CommandQueue, ReplyReceiver } from "./wire.ts";
 import { encodeApart } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";

@@ -6,7 +6,7 @@
  */
 import type { TimerHandle } from "../time/clock.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import type { CommandQueue } from "./command_queue.ts";
+import type { CommandQueue } from "./wire.ts";
 
 /** Looks within the shorter of the two limits. */
 const WATCH_TICKS = 2;

@@ -5,7 +5,7 @@
  * @module
  */
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
-import type { ReplyReceiver } from "../redis/command_queue.ts";
+import type { ReplyReceiver } from "../redis/wire.ts";
 import type { Command } from "../redis/encoder.ts";
 import type { ConnectionError, ReplyError } from "../redis/errors.ts";
 import type { AvailabilityEvents } from "../redis/connection.ts";

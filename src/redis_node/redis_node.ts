@@ -12,7 +12,7 @@ import type { KeyState } from "../quorum/lock_node.ts";
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";
 import { FAILED, GRANTED, UNSENT } from "../quorum/outcome.ts";
 import type { QuorumNode, QuorumRequest } from "../quorum/quorum_node.ts";
-import type { ReplyReceiver } from "../redis/command_queue.ts";
+import type { ReplyReceiver } from "../redis/wire.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";

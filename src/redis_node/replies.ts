@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ReplyReceiver } from "../redis/command_queue.ts";
+import type { ReplyReceiver } from "../redis/wire.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender } from "./command_sender.ts";
 

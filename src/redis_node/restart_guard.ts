@@ -46,7 +46,7 @@
  */
 import { FAILED, GRANTED, OUTDATED, QUARANTINED } from "../quorum/outcome.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
-import type { ReplyReceiver } from "../redis/command_queue.ts";
+import type { ReplyReceiver } from "../redis/wire.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand } from "./command_sender.ts";

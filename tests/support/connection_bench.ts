@@ -4,7 +4,7 @@
  * @module
  */
 import { parseAddress } from "../../src/redis/address.ts";
-import type { ReplyReceiver } from "../../src/redis/command_queue.ts";
+import type { ReplyReceiver } from "../../src/redis/wire.ts";
 import { Connection, type ConnectionOptions } from "../../src/redis/connection.ts";
 import type { ConnectionError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import type { ReplyReceiver } from "../../../src/redis/command_queue.ts";
+import type { ReplyReceiver } from "../../../src/redis/wire.ts";
 import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import type { RawReply } from "../../../src/redis/reply.ts";
 import type {

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { CommandQueue, type ReplyReceiver, type Slot } from "../../../src/redis/command_queue.ts";
+import { CommandQueue, type ReplyReceiver, type Slot } from "../../../src/redis/wire.ts";
 import { ConnectionError, type RedisError } from "../../../src/redis/errors.ts";
 import type { RawReply } from "../../../src/redis/reply.ts";
 import { assertProportional } from "../../support/growth.ts";
