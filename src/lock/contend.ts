@@ -85,7 +85,7 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
   }
   if (call.leftMs() <= 0) throw refusal(call, denied);
   if (!leads(call)) return await waitForTurn(call, false, denied);
-  const waiter = call.waiter = localQueues.waiter(call, settings);
+  const waiter = call.waiter ??= localQueues.waiter(call, settings);
   const queue = localQueues.get(localName);
   if (queue) queue.latest = denied;
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];

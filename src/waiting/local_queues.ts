@@ -103,16 +103,15 @@ export class LocalQueues {
 
   /**
    * How the first call waits among other clients, after it was denied or because it expects to be;
-   * `undefined` if it polls. It polls without a ticket if too many nodes refuse notifications:
-   * one that stood on the others would have them wait for it, and could win nothing by that.
+   * `undefined` if it polls.
    */
   waiter(call: WaitingCall, settings: Settings): QueuedWaiter | undefined {
-    if (!settings.notify) return undefined;
+    const { nodes } = this.#nodeSet;
+    if (!settings.notify || !nodes.some(({ subscribe }) => subscribe)) return undefined;
     const notifications = this.#notifications ??= new ReleaseNotifications(
       this.#nodeSet,
       this.#onEvent,
     );
-    if (notifications.isRefused) return void this.yield(call.localName);
     const resource = this.contend(call.contendedName);
     const queue = this.#open(call.localName);
     queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, call, resource);

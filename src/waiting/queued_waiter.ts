@@ -136,8 +136,8 @@ export class QueuedWaiter implements NotificationHandler {
   }
 
   /**
-   * Begins an attempt; returns the ticket that the nodes are to put in their queues, if one of them
-   * can notify it.
+   * Begins an attempt; returns the ticket that the nodes are to put in their queues, if a quorum of
+   * them can notify it.
    *
    * @param leftMs How long the call waits yet, in milliseconds.
    */
@@ -432,7 +432,7 @@ export class QueuedWaiter implements NotificationHandler {
   #joinMs(): number {
     const { hasQuorum, isReady } = this.#notifications;
     if (!hasQuorum || !isReady || !this.ticket.canJoin) return Infinity;
-    if (!this.ticket.stands) return this.#nowMs;
+    if (this.ticket.score === 0) return this.#nowMs; // it was never sent
     const spread = this.ticket.isQueued ? SPREADS.join : SPREADS.recovery;
     return this.#nowMs + spreadMs(this.#nodeSet.wheel, spread, this.ticket.joins);
   }

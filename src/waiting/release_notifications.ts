@@ -102,12 +102,6 @@ export class ReleaseNotifications implements ReleaseListener {
     return bitCount(this.#subscribed) >= this.#nodeSet.quorum;
   }
 
-  /** Whether so many nodes refuse to send notifications that fewer than a quorum do. */
-  get isRefused(): boolean {
-    const { nodes, quorum } = this.#nodeSet;
-    return nodes.length - bitCount(this.#unsupported) < quorum;
-  }
-
   /** Whether it is not worth waiting for more subscriptions. */
   get isReady(): boolean {
     const { length } = this.#nodeSet.nodes;

@@ -140,30 +140,38 @@ export class Ticket implements QueueTicket {
   }
 
   /**
-   * The ticket is about to be sent. Returns whether it can be: not before a node can notify it.
+   * The ticket is about to be sent. Returns whether it can be: while fewer than a quorum of nodes
+   * can notify it, it leaves the queues. As the first on a minority, it would have others wait for
+   * it, and its caller could win nothing by that.
    *
    * @param leftMs How long its caller waits yet, in milliseconds. If that is longer than what the
    * nodes know, because it has another caller now, it gets another id, in the same place.
    */
   send(nowMs: number, leftMs: number, keys: readonly string[]): boolean {
-    if (this.#stands && this.canJoin) this.joins++;
-    const { subscribed, clock } = this.#notifications;
+    const { subscribed, clock, hasQuorum } = this.#notifications;
+    if (!hasQuorum) {
+      this.leave(keys);
+      this.#stands = false;
+      this.#askedOn = this.#queuedOn = this.#positions.length = 0;
+      return false;
+    }
+    if (this.score !== 0 && this.canJoin) this.joins++;
     // mutation: stopped-client-keeps-its-place
     // others may have passed it
     if (this.#nodeSet.wheel.stoppedUntilMs(nowMs) > this.#positionsMs) this.agreed = false;
     this.#askedOn = subscribed;
-    if (subscribed !== 0) this.#stands = true;
-    if (this.#stands && this.score === 0) {
+    this.#stands = true;
+    if (this.score === 0) {
       this.score = Math.round(clock.at(nowMs) * 1_000);
       const patienceMs = Math.round(PATIENCE_MS_MIN + PATIENCE_FACTOR * clock.distanceMs);
       this.#patience = `:${Math.min(patienceMs, PATIENCE_MS_MAX)}`;
     }
     const endMs = clock.at(nowMs) + leftMs;
-    if (this.#stands && this.#endS * 1_000 < endMs) {
+    if (this.#endS * 1_000 < endMs) {
       if (this.#endS !== 0) this.leave(keys);
       this.#endS = Math.ceil((endMs + END_LATER_MS) / 1_000);
     }
-    return this.#stands;
+    return true;
   }
 
   onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void {

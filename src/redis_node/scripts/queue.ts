@@ -8,15 +8,16 @@
  * The patience is how long the client is waited for, in milliseconds: its distance decides it. The
  * end is when its wait is over, in seconds since 1970; a wait without end has none.
  *
- * A client subscribes to one channel, `hasp:wake:<client id>`. A script that frees a key gives the
- * first ticket its turn: it keeps under `hasp:turn:<key>` whose turn it is, and for how long by its
- * own clock, and publishes the ticket to its client's channel. If nobody subscribes to that, the
- * client is gone: the script drops the ticket and goes on with the next one. It also publishes the
- * second, the fifth and the last ticket to theirs, each with a plus sign and how long the turn
- * lasts: then one of these asks, and a script that finds the turn over drops all who are ahead of
- * the caller. So the script that takes the key publishes to the same ones, with a minus sign. There
- * is no turn while no ticket was notified that the key is free, as after the end of its TTL: then
- * the next ask has the first ticket notified.
+ * A client subscribes to one channel, `hasp:wake:<client id>`, and queues only while a quorum of
+ * nodes can notify it: as the first on a minority it would keep others waiting, and win nothing. A
+ * script that frees a key gives the first ticket its turn: it keeps under `hasp:turn:<key>` whose
+ * turn it is, and for how long by its own clock, and publishes the ticket to its client's channel.
+ * If nobody subscribes to that, the client is gone: the script drops the ticket and goes on with
+ * the next one. It also publishes the second, the fifth and the last ticket to theirs, each with a
+ * plus sign and how long the turn lasts: then one of these asks, and a script that finds the turn
+ * over drops all who are ahead of the caller. So the script that takes the key publishes to the
+ * same ones, with a minus sign. There is no turn while no ticket was notified that the key is free,
+ * as after the end of its TTL: then the next ask has the first ticket notified.
  *
  * A ticket leaves the queue when its client gets the key, gives up, is gone, or is overtaken. One
  * whose wait is over is gone, too: its host may be stopped or cut off, with open connections. A
