@@ -10,12 +10,6 @@ const COPIED_LENGTH_MAX = 1_024;
 /** Most properties, with those of its causes, of a foreign error that is kept as it is. */
 const PROPERTIES_MAX = 128;
 
-/**
- * The errors that were found to be safe, because an unreachable node fails with the same one again
- * and again.
- */
-const known = new WeakSet<object>();
-
 /** What stands in place of a secret. */
 const MASK = "***";
 /** What stands in place of a text that cannot be read. */
@@ -30,10 +24,7 @@ const UNREADABLE = "an error that cannot be read";
  * @param thrown Anything: its getters may throw, and it may be a proxy that was revoked.
  */
 export function toError(thrown: unknown): Error {
-  if (isObject(thrown) && known.has(thrown)) return thrown as Error;
-  const error = attempt(() => partsOf(thrown)) ? thrown as Error : copyOf(thrown);
-  known.add(error);
-  return error;
+  return attempt(() => partsOf(thrown)) ? thrown as Error : copyOf(thrown);
 }
 
 /**
@@ -69,22 +60,6 @@ export function messageOf(thrown: unknown): string {
     ? () => textOf(thrown, "message") ?? Object.prototype.toString.call(thrown)
     : () => String(thrown);
   return attempt(read) ?? UNREADABLE;
-}
-
-/**
- * Reports the rejection of what a method returned that is to return nothing: it may be an `async`
- * one.
- *
- * @param returned What it returned, which may be anything.
- * @param onError Called if that is a promise which rejects; nothing happens by default.
- */
-export function onRejection(
-  returned: unknown,
-  onError: (error: Error) => void = () => {},
-): void {
-  if (returned === undefined) return;
-  // Not `Promise.resolve`, which throws if what it is given has such a getter.
-  new Promise((resolve) => resolve(returned)).catch((error) => onError(toError(error)));
 }
 
 function copyOf(thrown: unknown, message = messageOf(thrown)): Error {

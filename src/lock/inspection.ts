@@ -175,17 +175,10 @@ function longestQueue(answers: readonly Answer[]): number | undefined {
 
 /** The keys with the value that most nodes have; those in shared mode count as one. */
 function mostAgreed(answers: readonly Answer[]): readonly KeyState[] {
-  const groups = new Map<string | undefined, KeyState[]>();
-  let most: readonly KeyState[] = [];
-  for (const { state } of answers) {
-    if (!state) continue;
-    const value = state.sharers ? undefined : state.value;
-    const group = groups.get(value) ?? [];
-    group.push(state);
-    groups.set(value, group);
-    if (group.length > most.length) most = group;
-  }
-  return most;
+  const states = answers.flatMap(({ state }) => state ?? []);
+  const shown = ({ sharers, value }: KeyState) => sharers ? undefined : value;
+  const groups = states.map((one) => states.filter((other) => shown(other) === shown(one)));
+  return groups.reduce((most, group) => group.length > most.length ? group : most, []);
 }
 
 /** The state that a node reported. It may be anybody's. */

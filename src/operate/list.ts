@@ -13,7 +13,6 @@ import { askNode } from "../quorum/ask_node.ts";
 import { operated, type OperatedNode } from "../redis_node/operated_node.ts";
 import { insideOf, type Redlock } from "../redlock.ts";
 import { isReserved } from "../resources.ts";
-import { onRejection } from "../to_error.ts";
 import type { Vote } from "../vote.ts";
 import { checkAll, checkOptions, KEY_TEXT } from "../validate.ts";
 import { type ListedLock, reportKey } from "../lock/inspection.ts";
@@ -125,7 +124,7 @@ async function* stepsOf(
       yield steps.flat().filter((key) => key.startsWith(start));
     }
   } finally {
-    for (const scan of scans) onRejection(scan.return()); // without waiting for the node
+    for (const scan of scans) scan.return().catch(() => {}); // without waiting for the node
   }
 }
 
