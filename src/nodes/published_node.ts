@@ -4,7 +4,7 @@
  * @module
  */
 import type { Grant, LockNode, LockRequest } from "../quorum/lock_node.ts";
-import { isDenial, isGrant, MISSING } from "../quorum/outcome.ts";
+import { MISSING, VOTES } from "../quorum/outcome.ts";
 import { type QuorumNode, quorumNodes } from "../quorum/quorum_node.ts";
 import { operated } from "../redis_node/operated_node.ts";
 
@@ -24,9 +24,11 @@ export function publishedNode(node: QuorumNode): Required<LockNode> {
           shared: undefined,
           maySet: () => true,
           answer(_nodeIndex, outcome, detail) {
-            if (isGrant(outcome)) resolve(typeof detail === "number" ? detail : "granted");
-            else if (isDenial(outcome)) resolve(outcome === MISSING ? "missing" : "denied");
-            else reject(detail);
+            if (VOTES[outcome] === "granted") {
+              resolve(typeof detail === "number" ? detail : "granted");
+            } else if (VOTES[outcome] === "denied") {
+              resolve(outcome === MISSING ? "missing" : "denied");
+            } else reject(detail);
           },
         }, 0);
       });

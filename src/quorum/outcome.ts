@@ -1,9 +1,9 @@
 /**
- * How a node answers a request. The numbers are in the order of what they mean: grants, denials,
- * failures.
+ * How a node answers a request, and which vote that is.
  *
  * @module
  */
+import type { Vote } from "../vote.ts";
 import type { QueuePosition } from "./queue_ticket.ts";
 
 /** It has not answered, and still has time to. */
@@ -53,12 +53,17 @@ export type Outcome = number;
 /** What comes with an outcome. */
 export type Detail = number | QueuePosition | Error;
 
-/** Whether an answer is a grant. */
-export function isGrant(outcome: Outcome): boolean {
-  return outcome >= GRANTED && outcome <= OUTDATED;
-}
-
-/** Whether an answer is a denial, of whatever kind. */
-export function isDenial(outcome: Outcome): boolean {
-  return outcome >= DENIED && outcome <= QUEUED;
-}
+/** What votes call each of these; the first is no vote yet. */
+export const VOTES: readonly (Vote["outcome"] | undefined)[] = [
+  undefined,
+  "granted",
+  "granted",
+  "granted",
+  "denied",
+  "denied",
+  "denied",
+  "failed",
+  "failed",
+  "timed-out",
+  "quarantined",
+];

@@ -13,8 +13,6 @@ import {
   type Detail,
   FAILED,
   GRANTED,
-  isDenial,
-  isGrant,
   MISSING,
   type Outcome,
   OUTDATED,
@@ -22,6 +20,7 @@ import {
   QUEUED,
   TIMED_OUT,
   UNSENT,
+  VOTES,
 } from "./outcome.ts";
 import type { KeyPool, NodeSet, QuorumNode, QuorumRequest } from "./quorum_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
@@ -46,20 +45,6 @@ export const askToRaiseCounters: Question = (node, request, index) =>
   node.raiseCounters!(request, index);
 export const askToRelease: Question = (node, request, index) => node.release(request, index);
 
-/** What votes call each of these. */
-const VOTES: readonly (Vote["outcome"] | undefined)[] = [
-  undefined,
-  "granted",
-  "granted",
-  "granted",
-  "denied",
-  "denied",
-  "denied",
-  "failed",
-  "failed",
-  "timed-out",
-  "quarantined",
-];
 /**
  * A node's answer and when it came are one number: microseconds since the request, times this, plus
  * one of the above. So a lock keeps one small array.
@@ -107,23 +92,23 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   ttlMs: number;
   shared: unknown = undefined;
   ticket: QueueTicket | undefined = undefined;
-  // Set on few rounds, so all others have no place for them.
+  // What follows is set on few rounds, so all others have no place for it. Of a request, see there:
+  declare guardMs?: number;
   declare mode?: "shared";
   declare entersAtOnce?: boolean;
   declare pool?: KeyPool;
-  declare counterHint?: number;
-  declare counterFloor?: number;
-  declare guardMs?: number;
   declare replaces?: string;
   declare keptMs?: () => number;
   declare keepsTicket?: boolean;
+  declare counterHint?: number;
+  declare counterFloor?: number;
+  /** With fencing tokens, what the nodes have counted, and the token once they agree. */
+  declare counts?: Counts;
   /**
    * Whether it lingers for a grant if it is refused without one. A round with a ticket always
    * lingers.
    */
   declare seeksGrant?: boolean;
-  /** With fencing tokens, what the nodes have counted, and the token once they agree. */
-  declare counts?: Counts;
   /** Called for every node that denies from now on. */
   declare onDenied?: (nodeIndex: number, missing: boolean) => void;
   /** Why nodes failed, by their indexes. */
@@ -271,12 +256,12 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
 
   /** Whether a node granted. */
   grantedBy(nodeIndex: number): boolean {
-    return isGrant(this.#outcomeOf(nodeIndex));
+    return VOTES[this.#outcomeOf(nodeIndex)] === "granted";
   }
 
   /** Whether a node denied. */
   deniedBy(nodeIndex: number): boolean {
-    return isDenial(this.#outcomeOf(nodeIndex));
+    return VOTES[this.#outcomeOf(nodeIndex)] === "denied";
   }
 
   /** Whether a node denied, and has put the ticket in its queues. */
@@ -318,7 +303,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
 
   /** Whether a node that released the keys answered that others wait for them. */
   get hasWaiters(): boolean {
-    return this.#answers.some(isContended);
+    return this.#answers.some((answer) => answer % OUTCOMES_MAX === CONTENDED);
   }
 
   /** How long the slowest node took that has granted or denied, in milliseconds. */
@@ -357,7 +342,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     }
     if (outcome === OUTDATED && counts) counts.min = Math.max(counts.min, detail as number);
     const position = outcome === QUEUED ? detail as QueuePosition : undefined;
-    if (pool && isDenial(outcome)) {
+    if (pool && VOTES[outcome] === "denied") {
       pool.free[nodeIndex] = position ? position.free : detail as number | undefined;
     }
     // A counter that was raised counts only on a node that granted the lock.
@@ -418,8 +403,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     const elapsedUs = Math.max(Math.round((atMs - this.sinceMs) * MICROSECONDS_PER_MS), 0);
     this.#answers[nodeIndex] = elapsedUs * OUTCOMES_MAX + outcome;
     // mutation: filled-in-node-counts
-    const granted = isGrant(outcome);
-    const denied = isDenial(outcome);
+    const granted = VOTES[outcome] === "granted";
+    const denied = VOTES[outcome] === "denied";
     if (granted) this.granted++;
     else if (denied) this.denied++;
     else this.failed++;
@@ -460,8 +445,4 @@ function stopOnAbort(round: Round, signal: AbortSignal, resolve: () => void): ()
     offAbort(signal, stop);
     resolve();
   };
-}
-
-function isContended(answer: number): boolean {
-  return answer % OUTCOMES_MAX === CONTENDED;
 }

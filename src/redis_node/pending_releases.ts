@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { isDenial, isGrant, type Outcome } from "../quorum/outcome.ts";
+import { type Outcome, VOTES } from "../quorum/outcome.ts";
 import { type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { CommandSender, Release } from "./command_sender.ts";
@@ -82,7 +82,7 @@ export class PendingReleases {
   #pending(release: Repeatable): PendingRelease {
     const { keys, value, ttlMs, replaces, mode, keptMs, leaves } = release;
     const answer = (_nodeIndex: number, outcome: Outcome) => {
-      if (isGrant(outcome) || isDenial(outcome)) this.sendAll(); // the server has taken it
+      if (["granted", "denied"].includes(VOTES[outcome]!)) this.sendAll(); // the server has taken it
     };
     const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
     return {
