@@ -42,15 +42,16 @@ const SPLIT_FACTOR = 4;
 const IDLE_MS_MIN = 500;
 /** Longest wait without asking, in milliseconds: well below the life of a queue. */
 const IDLE_MS_MAX = 60_000;
-/** By how much later each asks for each ticket ahead of it, in milliseconds, when a key expires. */
+/**
+ * By how much later each asks for each ticket ahead of it, in milliseconds, when a key expires or a
+ * turn should be over: so few ask without success while those ahead use theirs.
+ */
 const STAGGER_MS = 20;
 /**
  * How many tickets at most are ahead of one that asks each time that a key in its way should have
  * expired: its holder may extend it. Those behind ask ever more rarely.
  */
 const AHEAD_MAX = 2;
-/** By how much later at most it looks because of that, in milliseconds. */
-const STAGGER_MS_MAX = 200;
 /** Shortest wait for the other nodes' notifications, in milliseconds. */
 const GRACE_MS_MIN = 2;
 /** The longest round trip that is believed, in milliseconds: one that took longer was held up. */
@@ -392,11 +393,10 @@ export class QueuedWaiter implements NotificationHandler {
    * @param granted How many nodes granted the last attempt.
    */
   #planLook(positions: readonly QueuePosition[], ahead: number, granted: number): void {
-    const staggerMs = Math.min(STAGGER_MS * (ahead - 1), STAGGER_MS_MAX);
     const turns = positions.filter(({ turnMs, kept }) => turnMs && this.#watches(kept))
       .map(({ turnMs }) => turnMs!).sort((one, other) => one - other);
     const needed = Math.min(this.#nodeSet.quorum - granted, turns.length);
-    if (needed > 0) this.#lookIn(turns[needed - 1] + staggerMs);
+    if (needed > 0) this.#lookIn(turns[needed - 1] + STAGGER_MS * (ahead - 1));
   }
 
   /** Looks in so many milliseconds, unless it does so before. */
