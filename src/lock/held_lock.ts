@@ -136,22 +136,33 @@ export class HeldLock extends TimerEntry {
     return this.remainingMs() > 0;
   }
 
+  /** When the validity is over, by the continuous clock. */
+  get endMs(): number {
+    return this.#sinceMs + this.#validityMs;
+  }
+
   /**
-   * What is left of the validity at this moment, in milliseconds: 0 when it is over, or the lock
-   * was released, handed over or lost.
+   * What is left of the validity, in milliseconds: 0 when it is over, or the lock was released,
+   * handed over or lost.
+   *
+   * @param nowMs This moment, by the continuous clock.
    */
-  remainingMs(): number {
-    if (this.#end) return 0;
-    return Math.max(this.#leftAt(this.client.wheel.continuous.nowMs()), 0);
+  remainingMs(nowMs: number = this.#nowMs): number {
+    return this.#end ? 0 : Math.max(this.endMs - nowMs, 0);
   }
 
   /**
    * How long its keys live on a quorum of nodes by what the lock claims, in milliseconds; negative
    * when they are gone.
+   *
+   * @param nowMs This moment, by the continuous clock.
    */
-  keysLeftMs(): number {
-    const { client: { wheel }, settings: { driftFactor } } = this;
-    return this.#leftAt(wheel.continuous.nowMs()) + driftMs(this.#validityMs, driftFactor);
+  keysLeftMs(nowMs: number = this.#nowMs): number {
+    return this.endMs - nowMs + driftMs(this.#validityMs, this.settings.driftFactor);
+  }
+
+  get #nowMs(): number {
+    return this.client.wheel.continuous.nowMs();
   }
 
   /** For how long its keys are to live at least from now on, in milliseconds. */
@@ -247,7 +258,7 @@ export class HeldLock extends TimerEntry {
   extended(extension: Round, validityMs: number): void {
     this.extensions++;
     if (extension === this.#failing) this.#failing = undefined;
-    if (validityMs - extension.elapsedMs <= this.remainingMs()) return;
+    if (extension.startMs + validityMs <= this.endMs) return;
     // mutation: extended-validity-from-the-answers-on
     this.#sinceMs = extension.startMs;
     this.#validityMs = validityMs;
@@ -351,9 +362,10 @@ export class HeldLock extends TimerEntry {
   }
 
   override onDue(): void {
-    if (this.remainingMs() <= expiryMarginMs(this.#validityMs)) return this.#runOut();
+    const nowMs = this.#nowMs;
+    if (this.remainingMs(nowMs) <= expiryMarginMs(this.#validityMs)) return this.#runOut();
     // mutation: extended-by-monotonic-clock-alone
-    const extendsNow = this.#extendMs! <= this.client.wheel.continuous.nowMs();
+    const extendsNow = this.#extendMs! <= nowMs;
     if (extendsNow) {
       if (this.#handle && !this.#handle.deref() && !this.lent?.deref()) {
         return this.lose("forgotten", new Error("nobody has the lock or its signal any more"));
@@ -402,25 +414,15 @@ export class HeldLock extends TimerEntry {
   #schedule(): void {
     if (this.#end) return;
     const { wheel } = this.client;
-    const endMs = this.#sinceMs + this.#validityMs - expiryMarginMs(this.#validityMs);
-    const dueMs = Math.min(endMs, this.#extendMs ?? Infinity);
+    const notifyMs = this.endMs - expiryMarginMs(this.#validityMs);
+    const dueMs = Math.min(notifyMs, this.#extendMs ?? Infinity);
     wheel.schedule(this, dueMs - wheel.continuous.steppedMs);
   }
 
-  /**
-   * What is left of the validity at a moment of the continuous clock, in milliseconds; negative
-   * after its end.
-   */
-  #leftAt(nowMs: number): number {
-    return this.#sinceMs + this.#validityMs - nowMs;
-  }
-
   async #release(): Promise<boolean> {
-    const { client, settings } = this;
-    const leftMs = this.#leftAt(client.wheel.continuous.nowMs());
-    const ranOut = !this.active || leftMs <= 0;
+    const { client, settings, active } = this;
     // mutation: held-after-release
-    if (this.active) this.#finish("released"); // step 5: before any key is deleted
+    if (active) this.#finish("released"); // step 5: before any key is deleted
     const crowded = !client.releases.enter();
     let inside = true;
     if (crowded) {
@@ -434,7 +436,7 @@ export class HeldLock extends TimerEntry {
     if (crowded) client.endCall();
     await asked;
     if (inside) client.releases.leave();
-    return this.#concludeRelease(round, ranOut, leftMs, keptMs);
+    return this.#concludeRelease(round, active, keptMs);
   }
 
   /**
@@ -481,8 +483,10 @@ export class HeldLock extends TimerEntry {
   }
 
   /** Apart from the function that waits, because the locals of that one are on the heap. */
-  #concludeRelease(round: Round, ranOut: boolean, leftMs: number, keptMs: number): boolean {
+  #concludeRelease(round: Round, wasActive: boolean, keptMs: number): boolean {
     const { client, settings: { onEvent }, resources } = this;
+    const leftMs = this.endMs - round.startMs;
+    const ranOut = !wasActive || leftMs <= 0;
     const name = keysName(round.keys);
     client.localQueues.noteReleased(name, round.hasWaiters);
     this.leaveLocalQueue();

@@ -39,7 +39,7 @@ async function tryExtend(
   ttlMs: number,
   signal?: AbortSignal,
 ): Promise<readonly Vote[] | undefined> {
-  const { settings, round: won, client: { extensions } } = lock;
+  const { settings, round: won, client: { extensions, wheel } } = lock;
   if (!extensions.enter()) {
     if (!await extensions.wait(lock.remainingMs(), signal)) return [];
     if (!lock.active) { // it ended meanwhile
@@ -47,19 +47,22 @@ async function tryExtend(
       return [];
     }
   }
+  const round = won.follow(); // step 7: it reads the clocks
+  const { startMs } = round;
   // mutation: extended-below-the-claim
-  ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs()));
-  const round = won.follow(ttlMs); // step 7: it reads the clocks
+  ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs(startMs)));
+  round.ttlMs = ttlMs;
   lock.extensionStarted(round);
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
-  const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs());
+  const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs(startMs));
   await round.ask(askToExtend, timeoutMs, signal);
   extensions.leave();
   if (!lock.active) return round.votes; // step 6
   const newValidityMs = validityMs(ttlMs, settings.driftFactor);
+  const nowMs = wheel.continuous.nowMs();
   // mutation: extended-after-its-end
-  const extended = round.decision === "granted" && lock.held && // step 7
-    newValidityMs - expiryMarginMs(newValidityMs) > round.elapsedMs;
+  const extended = round.decision === "granted" && lock.endMs > nowMs && // step 7
+    newValidityMs - expiryMarginMs(newValidityMs) > nowMs - startMs;
   if (extended) lock.extended(round, newValidityMs);
   report(lock, round, extended);
   if (extended) {
@@ -110,8 +113,7 @@ export async function extend(
   ttlMs: number,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { client: { wheel, nodes }, resources } = lock;
-  const endMs = wheel.continuous.nowMs() + lock.remainingMs();
+  const { client: { wheel, nodes }, resources, endMs } = lock;
   for (;;) {
     signal?.throwIfAborted();
     lock.throwIfOver("extend");
