@@ -11,8 +11,9 @@ import { EXTEND_MANY, RELEASE_MANY } from "../../src/redis_node/scripts/group.ts
 import { RELEASE } from "../../src/redis_node/scripts/release.ts";
 import type { Script } from "../../src/redis_node/scripts/script.ts";
 import { eventually } from "../support/eventually.ts";
-import { onAll, shareServers } from "../support/shared_servers.ts";
-import { startServers } from "../support/servers.ts";
+import type { FaultProxy } from "../../src/testing/mod.ts";
+import { onAll, shareServers, startProxies } from "../support/shared_servers.ts";
+import { type RedisServer, startServers } from "../support/servers.ts";
 
 const shared = shareServers(3);
 
@@ -68,50 +69,112 @@ Deno.test("a node that was away gets all releases of a crowd when it is back", a
   await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]));
 });
 
-/** What happens to every server while a crowd is held, and whether each release is confirmed. */
-const FAULTS: readonly [what: string, confirmed: boolean, ...commands: readonly string[][]][] = [
-  ["after the servers forgot the scripts", true, ["SCRIPT", "FLUSH"]],
-  ["while the servers have no memory left", true, ["CONFIG", "SET", "maxmemory", "1"]],
-  ["though the user may not MGET", true, ["ACL", "SETUSER", "default", "-mget"]],
-  ["though the connections are cut", false, ["CLIENT", "KILL", "TYPE", "normal"]],
-  [
-    "beside waiters, and what is no queue",
-    true,
-    ["ZADD", "hasp:queue:many:1", "1", "gone:1:50"],
-    ["SET", "hasp:queue:many:2", "no queue"],
-  ],
+/** What happens to a crowd of locks when it is released or extended. */
+interface Fault {
+  readonly what: string;
+  /** What every server is sent before. */
+  readonly before?: readonly string[][];
+  /** What happens while the requests are under way: then a release need not be confirmed. */
+  readonly during?: (servers: readonly RedisServer[], proxies: readonly FaultProxy[]) => unknown;
+  /** The queues that stay on every server. */
+  readonly stays?: readonly string[];
+}
+
+const FAULTS: readonly Fault[] = [
+  { what: "after the servers forgot the scripts", before: [["SCRIPT", "FLUSH"]] },
+  {
+    what: "while the servers have no memory left",
+    before: [["CONFIG", "SET", "maxmemory", "1"]],
+  },
+  { what: "though the user may not MGET", before: [["ACL", "SETUSER", "default", "-mget"]] },
+  {
+    what: "beside waiters, and what is no queue",
+    before: [
+      ["ZADD", "hasp:queue:many:1", "1", "gone:1:50"],
+      ["SET", "hasp:queue:many:2", "no queue"],
+    ],
+    stays: ["hasp:queue:many:2"],
+  },
+  {
+    what: "though the connections are cut",
+    during: (servers) => onAll(servers, "CLIENT", "KILL", "TYPE", "normal"),
+  },
+  {
+    what: "though the replies are lost",
+    async during(_, proxies) {
+      for (const proxy of proxies) proxy.hang("replies");
+      await eventually(() => proxies.every(({ buffered }) => buffered.replies > 0));
+      for (const proxy of proxies) proxy.cut();
+      await Promise.all(proxies.map((proxy) => proxy.resume()));
+    },
+  },
 ];
 
-for (const [what, confirmed, ...commands] of FAULTS) {
+/** Locks of each kind, which go out in groups and alone. */
+function acquireMixed(redlock: Redlock): Promise<Lock[]> {
+  const names = Array.from({ length: 600 }, (_, index) => `many:${index}`);
+  return Promise.all(names.flatMap((name) => [
+    redlock.acquire(name),
+    redlock.acquire(`read:${name}`, { mode: "shared" }),
+    redlock.acquire([`one:${name}`, `other:${name}`], { any: true }),
+  ]));
+}
+
+/** Has another type stand under the key of a lock on the first server, which is not touched. */
+async function replaceOne([server]: readonly RedisServer[]): Promise<void> {
+  await server.command("DEL", "many:3");
+  await server.command("RPUSH", "many:3", "no lock");
+}
+
+/** Why some of many calls failed: a few reasons, because all of them would be too long to print. */
+function reasons(results: readonly PromiseSettledResult<unknown>[]): string[] {
+  const failed = results.filter((result) => result.status === "rejected" || result.value === false);
+  return failed.slice(0, 3).map((result) =>
+    result.status === "rejected" ? String(result.reason) : "not confirmed"
+  );
+}
+
+/** Waits until nothing is on the servers but what no lock of ours has set. */
+async function expectNothingLeft(
+  servers: readonly RedisServer[],
+  stays: readonly string[] = [],
+): Promise<void> {
+  await eventually(async () => {
+    const keys = (await onAll(servers, "KEYS", "*")) as string[][];
+    const few = keys.map((of) => of.sort().slice(0, 5));
+    assertEquals(few, [[...stays, "many:3"], [...stays], [...stays]]);
+  });
+}
+
+for (const { what, before = [], during, stays } of FAULTS) {
   Deno.test(`a crowd, with readers and pools among it, is released ${what}`, async () => {
     await using servers = await startServers(3);
-    await using redlock = createRedlock(servers.urls, LONG);
-    const names = Array.from({ length: 600 }, (_, index) => `many:${index}`);
-    const acquire = () =>
-      Promise.all(names.flatMap((name) => [
-        redlock.acquire(name),
-        redlock.acquire(`read:${name}`, { mode: "shared" }),
-        redlock.acquire([`one:${name}`, `other:${name}`], { any: true }),
-      ]));
-    const first = await acquire();
+    await using proxies = await startProxies(servers);
+    await using redlock = createRedlock(proxies.urls, { ...LONG, nodeTimeoutMs: 10_000 });
+    const first = await acquireMixed(redlock);
     await Promise.all(first.map((lock) => lock.release())); // the servers know the scripts from now
-    const locks = await acquire();
-    const struck = commands.map((command) => onAll(servers, ...command));
-    if (confirmed) await Promise.all(struck);
-    const released = await Promise.allSettled(locks.map((lock) => lock.release()));
-    if (confirmed) {
-      const others = released.filter((result) => result.status !== "fulfilled" || !result.value);
-      assertEquals(others, []);
-    }
-    await Promise.all(struck);
-    await eventually(async () => {
-      const keys = (await onAll(servers, "KEYS", "*")) as string[][];
-      assertEquals(keys.map((of) => of.filter((key) => !key.startsWith("hasp:queue:"))), [
-        [],
-        [],
-        [],
-      ]);
-    });
+    const locks = await acquireMixed(redlock);
+    await replaceOne(servers);
+    for (const command of before) await onAll(servers, ...command);
+    const releases = Promise.allSettled(locks.map((lock) => lock.release()));
+    await during?.(servers, proxies);
+    const results = await releases;
+    if (!during) assertEquals(reasons(results), []);
+    await expectNothingLeft(servers, stays);
+  });
+
+  Deno.test(`a crowd, with readers and pools among it, is extended ${what}`, async () => {
+    await using servers = await startServers(3);
+    await using proxies = await startProxies(servers);
+    await using redlock = createRedlock(proxies.urls, { ...LONG, ttlMs: 60_000 });
+    const locks = await acquireMixed(redlock);
+    await Promise.all(locks.map((lock) => lock.extend()));
+    await replaceOne(servers);
+    for (const command of before) await onAll(servers, ...command);
+    const extensions = Promise.allSettled(locks.map((lock) => lock.extend()));
+    await during?.(servers, proxies);
+    assertEquals(reasons(await extensions), []);
+    assertEquals(locks.filter(({ held, extensions }) => !held || extensions !== 2).length, 0);
   });
 }
 
