@@ -50,7 +50,10 @@ export function commandOf<Content extends Pick<QuorumRequest, "keys" | "pool">>(
   if (!script) return argv(content);
   const keys = content.pool?.keys ?? content.keys;
   const name = call === "EVAL" ? script.source : script.sha1;
-  return [call, name, String(keys.length), ...keys, ...argv(content)];
+  const rest = argv(content);
+  // A literal, because every lock ends with this, and spread arguments take more memory.
+  if (keys.length === 1 && rest.length === 1) return [call, name, "1", keys[0], rest[0]];
+  return [call, name, String(keys.length), ...keys, ...rest];
 }
 
 /** An operation whose script replies an integer: the index of an outcome. */
