@@ -153,9 +153,9 @@ function settleTurn(call: LockCall, held: HeldLock): void {
   if (pool) { // at once, for another key; calls for this key wait for the lock
     pool.won(call, held, waiter !== undefined);
   } else if (mode) { // at once all that are behind it, beside it
-    if (waiter) localQueues.yield(localName, held.round);
+    if (waiter) localQueues.dropWaiter(localName, held.round);
     localQueues.admit(localName, call);
-    localQueues.read(keysName(call.keys), held);
+    localQueues.addReader(keysName(call.keys), held);
   } else if (call.takesTurns) { // the next in the queue, when the lock ends
     localQueues.promote(localName, call, held);
   } else { // the same, unless other calls of this client waited for the keys before this one

@@ -61,7 +61,7 @@ function joinQueues(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, settings } = call;
   call.pool?.start();
   if (!call.takesTurns || !localQueues.isContended(call) || !leads(call)) return undefined;
-  call.waiter = localQueues.waiter(call, settings);
+  call.waiter = localQueues.waiterFor(call, settings);
   if (!call.waiter) return undefined;
   call.startClock();
   return call.waiter.ready(call.leftMs(), settings.signal);
@@ -85,7 +85,7 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
   }
   if (call.leftMs() <= 0) throw refusal(call, denied);
   if (!leads(call)) return await waitForTurn(call, false, denied);
-  const waiter = call.waiter ??= localQueues.waiter(call, settings);
+  const waiter = call.waiter ??= localQueues.waiterFor(call, settings);
   const queue = localQueues.get(localName);
   if (queue) queue.latest = denied;
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
@@ -123,7 +123,7 @@ async function coolDown(call: LockCall, denied?: Round): Promise<void> {
     call.startClock();
     const leftMs = call.leftMs();
     if (leftMs <= 0) throw refusal(call, denied);
-    client.localQueues.yield(call.localName);
+    client.localQueues.dropWaiter(call.localName);
     call.waiter = undefined;
     await pause(client.wheel, Math.min(cooldownMs, leftMs), signal);
   }

@@ -106,7 +106,7 @@ export class Pool {
     lastPlaces.delete(this.name); // so that it goes to the end
     lastPlaces.set(this.name, this.place);
     if (lastPlaces.size > LAST_PLACES_MAX) lastPlaces.delete(lastPlaces.keys().next().value!);
-    if (waited) localQueues.yield(this.name, held.round);
+    if (waited) localQueues.dropWaiter(this.name, held.round);
     localQueues.leave(this.name, call);
     localQueues.enter(this.key, held);
   }

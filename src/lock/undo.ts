@@ -37,7 +37,7 @@ export function takeBack(round: Round, release: QuorumRequest): void {
   round.nodeSet.nodes.forEach((node, nodeIndex) => {
     // mutation: undo-spares-no-node
     // mutation: undo-spares-what-may-be-set
-    if (round.deniedBy(nodeIndex) && !round.maySet(nodeIndex)) return;
+    if (round.deniedBy(nodeIndex) && !round.mayHaveKeys(nodeIndex)) return;
     node.release(release, nodeIndex);
   });
 }
@@ -60,7 +60,7 @@ export function deleteValue(
   ttlMs: number,
   adopted?: Round,
 ): void {
-  const request = { ...UNREAD, keys, value, ttlMs, maySet: () => true };
+  const request = { ...UNREAD, keys, value, ttlMs, mayHaveKeys: () => true };
   nodes.forEach((node, nodeIndex) => {
     if (!adopted?.grantedBy(nodeIndex)) node.release(request, nodeIndex);
   });

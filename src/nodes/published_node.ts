@@ -22,7 +22,7 @@ export function publishedNode(node: QuorumNode): Required<LockNode> {
           ...request,
           wanted: true,
           shared: undefined,
-          maySet: () => true,
+          mayHaveKeys: () => true,
           answer(_nodeIndex, outcome, detail) {
             if (VOTES[outcome] === "granted") {
               resolve(typeof detail === "number" ? detail : "granted");

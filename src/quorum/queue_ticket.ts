@@ -137,7 +137,7 @@ export interface TimeReading {
  * readers, and it is the ticket's turn. `next`: the key is free, it is another's turn, and the
  * ticket watches that. `taken`: the other took the key.
  */
-export type QueueNotice = "first" | "next" | "taken";
+export type QueueNotice = "first" | "watch" | "taken";
 
 /** What a node reports to a ticket about a key that was released or taken. */
 export interface QueueMessage {
@@ -169,7 +169,7 @@ export interface ReleaseListener {
   /**
    * Called when a node cannot send notifications, because the server or a proxy does not allow it.
    */
-  onUnsupported(nodeIndex: number, error: Error): void;
+  onRefused(nodeIndex: number, error: Error): void;
   /** Called when a key was released or taken that a ticket of this client waits for. */
-  onReleased(nodeIndex: number, message: QueueMessage): void;
+  onQueueMessage(nodeIndex: number, message: QueueMessage): void;
 }

@@ -72,7 +72,7 @@ export interface QuorumRequest extends LockRequest {
    * Only with a release: whether keys may be set on a node, so that a release which does not reach
    * it is repeated.
    */
-  maySet?(nodeIndex: number): boolean;
+  mayHaveKeys?(nodeIndex: number): boolean;
   /**
    * Answers.
    *

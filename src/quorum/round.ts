@@ -278,8 +278,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
    * Whether keys of the lock may be set on a node: one that denied or got nothing has none, unless
    * it was filled in.
    */
-  maySet(nodeIndex: number): boolean {
-    if (this.#origin) return this.#origin.maySet(nodeIndex);
+  mayHaveKeys(nodeIndex: number): boolean {
+    if (this.#origin) return this.#origin.mayHaveKeys(nodeIndex);
     if (this.filledInOn & 1 << nodeIndex) return true;
     if (this.deniedBy(nodeIndex)) return this.nodeSet.nodes[nodeIndex].resends === true;
     return this.#outcomeOf(nodeIndex) !== UNSENT;

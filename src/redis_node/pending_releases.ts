@@ -92,7 +92,7 @@ export class PendingReleases {
         // keys that are kept are deleted when their time is over
         return releaseOperation(this);
       },
-      maySet() {
+      mayHaveKeys() {
         // mutation: pending-release-forgotten
         return true;
       },

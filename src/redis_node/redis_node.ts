@@ -130,7 +130,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   release(request: QuorumRequest, nodeIndex: number): void {
     const { crowded } = this.#connection;
     // Nothing of it is there, so a server that hangs is not given one command more for each lock.
-    if (crowded && !request.maySet!(nodeIndex)) return request.answer(nodeIndex, UNSENT, crowded);
+    if (crowded && !request.mayHaveKeys!(nodeIndex)) {
+      return request.answer(nodeIndex, UNSENT, crowded);
+    }
     this.#grouping.ask(releaseOperation(request), request, nodeIndex);
   }
 
@@ -186,7 +188,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     if (operation.kind !== "release") return this.#fail(request, error, tag);
     for (const release of request instanceof RequestGroup ? request.requests : [request]) {
       // mutation: release-forgotten
-      if (release.maySet!(tag >> TAG_BITS)) this.#pendingReleases.add(release);
+      if (release.mayHaveKeys!(tag >> TAG_BITS)) this.#pendingReleases.add(release);
       this.#fail(release, error, tag);
     }
   }

@@ -133,7 +133,7 @@ export class ReleaseSubscription {
     if (this.#refused) return;
     this.#refused = true;
     this.close();
-    this.#listener?.onUnsupported(this.#nodeIndex, error);
+    this.#listener?.onRefused(this.#nodeIndex, error);
   }
 
   #begin(): void {
@@ -180,7 +180,7 @@ export class ReleaseSubscription {
     this.#heard = true;
     const text = ArrayBuffer.isView(bytes) ? decoder.decode(bytes) : bytes;
     const message = typeof text === "string" ? readMessage(text) : undefined;
-    if (message) this.#listener!.onReleased(this.#nodeIndex, message);
+    if (message) this.#listener!.onQueueMessage(this.#nodeIndex, message);
   }
 
   #lose(): void {

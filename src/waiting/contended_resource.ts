@@ -15,10 +15,10 @@ import type { Random } from "../time/random.ts";
 /** How long it is remembered that a client of another library had the lock, in milliseconds. */
 const FOREIGN_MS = 10_000;
 /** How often at most a lock that becomes free is left to them. */
-const SHARE_CHANCE_MAX = 0.125;
+const CONCEDE_CHANCE_MAX = 0.125;
 /** For how long, in milliseconds. */
-const SHARE_MS_MIN = 50;
-const SHARE_MS_MAX = 150;
+const CONCEDE_MS_MIN = 50;
+const CONCEDE_MS_MAX = 150;
 /** The least limit of the delay between two polls of the first in the queue, in milliseconds. */
 const POLL_MS_MIN = 5;
 /**
@@ -30,19 +30,19 @@ const LATER_MS = 5;
 /** A contended resource. Times are by the monotonic clock, in milliseconds. */
 export class ContendedResource {
   /** Until when this client leaves a lock that has become free to clients of other libraries. */
-  sharedUntilMs = 0;
+  concededUntilMs = 0;
   /**
    * When such a client was last seen to have the lock; when their present turn began, and how long
    * the last one was.
    */
   #foreignMs = -Infinity;
-  #turnFromMs: number | undefined = undefined;
-  #turnMs = 0;
+  #spellFromMs: number | undefined = undefined;
+  #spellMs = 0;
   /**
    * When this client last got the lock; and how likely it leaves the lock free when it is released.
    */
   #wonMs = 0;
-  #chance = SHARE_CHANCE_MAX;
+  #chance = CONCEDE_CHANCE_MAX;
   /** When the keys of such a client expire, and since when it has the lock. */
   #endMs = -Infinity;
   #sinceMs = 0;
@@ -50,36 +50,37 @@ export class ContendedResource {
   /** An attempt found out whether a client of another library has the lock. */
   noteHolder(foreign: boolean, nowMs: number): void {
     if (foreign) this.#foreignMs = nowMs;
-    this.#turnFromMs = foreign ? this.#turnFromMs ?? nowMs : undefined;
+    this.#spellFromMs = foreign ? this.#spellFromMs ?? nowMs : undefined;
   }
 
   /** This client has the lock. */
   noteWon(nowMs: number): void {
     this.#wonMs = nowMs;
-    if (this.#turnFromMs !== undefined) this.#turnMs = nowMs - this.#turnFromMs;
-    this.#turnFromMs = undefined;
+    if (this.#spellFromMs !== undefined) this.#spellMs = nowMs - this.#spellFromMs;
+    this.#spellFromMs = undefined;
   }
 
-  /** This client has it no longer; see {@linkcode share}. */
+  /** This client has it no longer; see {@linkcode concede}. */
   noteEnded(nowMs: number, random: Random): void {
-    if (this.#turnMs > 0) {
-      this.#chance = Math.min(SHARE_CHANCE_MAX, (nowMs - this.#wonMs) / this.#turnMs);
+    if (this.#spellMs > 0) {
+      this.#chance = Math.min(CONCEDE_CHANCE_MAX, (nowMs - this.#wonMs) / this.#spellMs);
     }
-    this.share(nowMs, random);
+    this.concede(nowMs, random);
   }
 
   /**
    * The lock becomes free: draws whether it is left to clients of other libraries, and for how
    * long.
    */
-  share(nowMs: number, random: Random): void {
-    if (this.shareMsMax(nowMs) === 0 || random.fraction() >= this.#chance) return;
-    this.sharedUntilMs = nowMs + SHARE_MS_MIN + (SHARE_MS_MAX - SHARE_MS_MIN) * random.fraction();
+  concede(nowMs: number, random: Random): void {
+    if (this.concedeMsMax(nowMs) === 0 || random.fraction() >= this.#chance) return;
+    this.concededUntilMs = nowMs + CONCEDE_MS_MIN +
+      (CONCEDE_MS_MAX - CONCEDE_MS_MIN) * random.fraction();
   }
 
   /** For how long at most clients of this library leave the lock to others, in milliseconds. */
-  shareMsMax(nowMs: number): number {
-    return nowMs - this.#foreignMs < FOREIGN_MS ? SHARE_MS_MAX : 0;
+  concedeMsMax(nowMs: number): number {
+    return nowMs - this.#foreignMs < FOREIGN_MS ? CONCEDE_MS_MAX : 0;
   }
 
   /**
@@ -89,7 +90,7 @@ export class ContendedResource {
    *
    * @param freeInMs When the keys expire, from now, in milliseconds.
    */
-  pollMsMax(nowMs: number, freeInMs: number, retryDelayMs: number): number {
+  nextPollMsMax(nowMs: number, freeInMs: number, retryDelayMs: number): number {
     const endMs = nowMs + freeInMs;
     if (endMs > this.#endMs + LATER_MS) this.#sinceMs = nowMs;
     this.#endMs = endMs;

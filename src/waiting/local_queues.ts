@@ -105,14 +105,14 @@ export class LocalQueues {
    * How the first call waits among other clients, after it was denied or because it expects to be;
    * `undefined` if it polls.
    */
-  waiter(call: WaitingCall, settings: Settings): QueuedWaiter | undefined {
+  waiterFor(call: WaitingCall, settings: Settings): QueuedWaiter | undefined {
     const { nodes } = this.#nodeSet;
     if (!settings.notify || !nodes.some(({ subscribe }) => subscribe)) return undefined;
     const notifications = this.#notifications ??= new ReleaseNotifications(
       this.#nodeSet,
       this.#onEvent,
     );
-    const resource = this.contend(call.contendedName);
+    const resource = this.remember(call.contendedName);
     const queue = this.#open(call.localName);
     queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, call, resource);
     queue.waiter.settings = settings;
@@ -125,7 +125,7 @@ export class LocalQueues {
    *
    * @param won The round that won the lock.
    */
-  yield(name: string, won?: Round): void {
+  dropWaiter(name: string, won?: Round): void {
     const queue = this.#queues.get(name);
     queue?.waiter?.leave(won);
     if (queue) queue.waiter = undefined;
@@ -135,7 +135,7 @@ export class LocalQueues {
    * What is remembered of a lock that other clients hold or wait for; it is remembered from here
    * on.
    */
-  contend(name: string): ContendedResource {
+  remember(name: string): ContendedResource {
     const resource = this.#contended.get(name) ?? new ContendedResource();
     this.#contended.set(name, resource);
     if (this.#contended.size > CONTENDED_MAX) {
@@ -161,8 +161,10 @@ export class LocalQueues {
    */
   noteReleased(name: string, othersWait: boolean): void {
     // mutation: release-forgets-who-waits
-    if (othersWait) this.contend(name);
-    else if (this.#contended.get(name)?.shareMsMax(this.#nowMs) === 0) this.#contended.delete(name);
+    if (othersWait) this.remember(name);
+    else if (this.#contended.get(name)?.concedeMsMax(this.#nowMs) === 0) {
+      this.#contended.delete(name);
+    }
   }
 
   /** The first call has the lock now. */
@@ -189,7 +191,7 @@ export class LocalQueues {
   }
 
   /** This client holds a lock in shared mode, until it leaves. */
-  read(name: string, held: Owner): void {
+  addReader(name: string, held: Owner): void {
     const readers = this.#readers.get(name) ?? new Set();
     this.#readers.set(name, readers.add(held));
   }

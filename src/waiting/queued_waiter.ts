@@ -10,7 +10,7 @@
  *
  * - A node has notified it (`#planNotified`), unless the lock is left to clients of other libraries
  *   for a moment.
- * - Another's turn should be over (`#lookMs`).
+ * - Another's turn should be over (`#overtakeMs`).
  * - So many of the keys in its way have expired that a quorum is possible; or, ever more rarely,
  *   nothing has happened (`#planUnnotified`).
  * - Too few nodes can notify it, so it polls (`#planAsk`); or one more can than when it last asked
@@ -21,8 +21,8 @@
 import type { ContendedResource } from "./contended_resource.ts";
 import {
   bitCount,
-  type NotificationHandler,
   type ReleaseNotifications,
+  type TicketListener,
 } from "./release_notifications.ts";
 import type { QueueMessage, QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Settings } from "../options.ts";
@@ -72,7 +72,7 @@ const POLL_FACTOR = 8;
 const POLL_ROUND_TRIP_MS_MAX = 5;
 
 /** Waits in the queues, for one caller after another. */
-export class QueuedWaiter implements NotificationHandler {
+export class QueuedWaiter implements TicketListener {
   /** Whether the last wait ended because a node notified the call of a release. */
   notified = false;
   /** The settings of the call that waits. */
@@ -92,8 +92,8 @@ export class QueuedWaiter implements NotificationHandler {
   #notifiedMs = Infinity;
   #askMs = Infinity;
   /** When another's turn should be over, by the same clock; and for which key of a pool. */
-  #lookMs = Infinity;
-  #lookPlace: number | undefined = undefined;
+  #overtakeMs = Infinity;
+  #overtakePlace: number | undefined = undefined;
   /** One bit a node: those on which the key was taken since. */
   #takenOn = 0;
   /** Plans the next ask again, while too few nodes have answered the last one. */
@@ -133,7 +133,7 @@ export class QueuedWaiter implements NotificationHandler {
    * Only with a pool: a key that is free for the ticket, or for another whose turn should be over.
    */
   get place(): number | undefined {
-    return this.notified ? this.#notifiedPlace : this.#lookPlace;
+    return this.notified ? this.#notifiedPlace : this.#overtakePlace;
   }
 
   /**
@@ -154,7 +154,7 @@ export class QueuedWaiter implements NotificationHandler {
    * it short.
    */
   async ready(limitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const dueMs = () => this.#notifications.isReady ? this.#resource.sharedUntilMs : Infinity;
+    const dueMs = () => this.#notifications.isReady ? this.#resource.concededUntilMs : Infinity;
     await this.#sleepUntil(dueMs, limitMs, signal);
   }
 
@@ -176,19 +176,19 @@ export class QueuedWaiter implements NotificationHandler {
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
     this.#unanswered = denied.unanswered;
     // meanwhile it had keys that another needs
-    if (denied.granted > 0) this.#lookMs += denied.elapsedMs;
+    if (denied.granted > 0) this.#overtakeMs += denied.elapsedMs;
     this.#notifiedMs = Infinity;
     if (this.#notifiedOn !== 0) this.#planNotified();
     this.#plan(attempt, denied);
     const dueMs = () => {
-      const notifiedMs = Math.max(this.#notifiedMs, this.#resource.sharedUntilMs);
-      return Math.min(notifiedMs, this.#askMs, this.#lookMs);
+      const notifiedMs = Math.max(this.#notifiedMs, this.#resource.concededUntilMs);
+      return Math.min(notifiedMs, this.#askMs, this.#overtakeMs);
     };
     await this.#sleepUntil(dueMs, limitMs, signal);
     this.#planAgain?.(); // grants may have come since, of which no node reports to the ticket
     this.#planAgain = undefined;
     this.notified = this.#notifiedOn !== 0;
-    if (this.#lookMs <= this.#nowMs) this.#lookMs = Infinity;
+    if (this.#overtakeMs <= this.#nowMs) this.#overtakeMs = Infinity;
   }
 
   /**
@@ -211,13 +211,13 @@ export class QueuedWaiter implements NotificationHandler {
     }
   }
 
-  onReleased(nodeIndex: number, { notice, turnMs, place, beside }: QueueMessage): void {
+  onQueueMessage(nodeIndex: number, { notice, turnMs, place, beside }: QueueMessage): void {
     // the lock is this client's: its release takes the ticket out and notifies the next
     if (this.#parked) return;
     const bit = 1 << nodeIndex;
     if (notice === "first") {
       if (this.#notifiedOn === 0) {
-        this.#resource.share(this.#nowMs, this.#random);
+        this.#resource.concede(this.#nowMs, this.#random);
         this.#notifiedPlace = place;
       }
       this.#notifiedOn |= bit;
@@ -229,11 +229,11 @@ export class QueuedWaiter implements NotificationHandler {
     } else if (notice === "taken") {
       this.#takenOn |= bit;
       // mutation: first-overtaken-though-it-took-the-key
-      if (this.#isTaken) this.#lookMs = Infinity;
+      if (this.#isTaken) this.#overtakeMs = Infinity;
     } else {
       if (this.#takenOn & bit) this.#takenOn = 0; // and released again
       // mutation: notified-first-never-overtaken
-      if (!this.#isTaken) this.#lookIn(turnMs! + this.#graceMs(LOOK_MS_MAX));
+      if (!this.#isTaken) this.#overtakeIn(turnMs! + this.#graceMs(LOOK_MS_MAX));
     }
     this.#pause?.end();
   }
@@ -253,7 +253,7 @@ export class QueuedWaiter implements NotificationHandler {
   /** The lock is this client's, until {@linkcode requeue}. */
   park(): void {
     this.#parked = true;
-    this.#lookMs = Infinity;
+    this.#overtakeMs = Infinity;
     this.#resource.noteWon(this.#nowMs);
   }
 
@@ -334,7 +334,7 @@ export class QueuedWaiter implements NotificationHandler {
     const pollMs = this.#nowMs + spreadMs(this.#nodeSet.wheel, this.settings, attempt);
     if (denied.unanswered) return pollMs;
     if (hasQuorum && !isQueued && askedCount < quorum) return this.#nowMs;
-    const livesMs = this.ticket.livesMs(denied);
+    const livesMs = this.ticket.freeInMs(denied);
     if (livesMs.length >= quorum) {
       const askMs = this.#planUnnotified(denied, livesMs[quorum - 1]);
       return hasQuorum ? askMs : Math.min(askMs, pollMs);
@@ -367,12 +367,16 @@ export class QueuedWaiter implements NotificationHandler {
     const foreign = positions.some((position) => position.foreign);
     this.#resource.noteHolder(foreign, this.#nowMs);
     if (foreign && ahead === 0) { // its holder will notify nobody
-      const pollMsMax = this.#resource.pollMsMax(this.#nowMs, freeInMs, this.settings.retryDelayMs);
+      const pollMsMax = this.#resource.nextPollMsMax(
+        this.#nowMs,
+        freeInMs,
+        this.settings.retryDelayMs,
+      );
       delaysMs.push(pollMsMax * this.#random.fraction());
     }
     const times = ahead > AHEAD_MAX ? 2 ** (this.#idles - 1) : 1;
     if (freeInMs > 0) delaysMs.push(freeInMs * times + STAGGER_MS * ahead);
-    if (ahead > 0) this.#planLook(positions, ahead, denied.granted);
+    if (ahead > 0) this.#planOvertaking(positions, ahead, denied.granted);
     // mutation: unnotified-waiter-never-asks
     return this.#nowMs + Math.min(...delaysMs);
   }
@@ -392,19 +396,19 @@ export class QueuedWaiter implements NotificationHandler {
    *
    * @param granted How many nodes granted the last attempt.
    */
-  #planLook(positions: readonly QueuePosition[], ahead: number, granted: number): void {
+  #planOvertaking(positions: readonly QueuePosition[], ahead: number, granted: number): void {
     const turns = positions.filter(({ turnMs, kept }) => turnMs && this.#watches(kept))
       .map(({ turnMs }) => turnMs!).sort((one, other) => one - other);
     const needed = Math.min(this.#nodeSet.quorum - granted, turns.length);
-    if (needed > 0) this.#lookIn(turns[needed - 1] + STAGGER_MS * (ahead - 1));
+    if (needed > 0) this.#overtakeIn(turns[needed - 1] + STAGGER_MS * (ahead - 1));
   }
 
   /** Looks in so many milliseconds, unless it does so before. */
-  #lookIn(delayMs: number): void {
-    const moreMs = this.#resource.shareMsMax(this.#nowMs);
+  #overtakeIn(delayMs: number): void {
+    const moreMs = this.#resource.concedeMsMax(this.#nowMs);
     // mutation: stuck-first-never-overtaken
     const lookMs = this.#nowMs + delayMs + moreMs;
-    this.#lookMs = Math.min(this.#lookMs, lookMs);
+    this.#overtakeMs = Math.min(this.#overtakeMs, lookMs);
   }
 
   /**
@@ -412,9 +416,9 @@ export class QueuedWaiter implements NotificationHandler {
    * now on.
    */
   #watches(place: number | undefined): boolean {
-    if (place === this.#lookPlace) return true;
-    if (this.#lookMs !== Infinity) return false;
-    this.#lookPlace = place;
+    if (place === this.#overtakePlace) return true;
+    if (this.#overtakeMs !== Infinity) return false;
+    this.#overtakePlace = place;
     this.#takenOn = 0;
     return true;
   }

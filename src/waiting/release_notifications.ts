@@ -39,9 +39,9 @@ const READER = "R";
 const ID_LENGTH = 20;
 
 /** Who waits with a ticket. */
-export interface NotificationHandler {
+export interface TicketListener {
   /** See {@linkcode ReleaseListener}. */
-  onReleased(nodeIndex: number, message: QueueMessage): void;
+  onQueueMessage(nodeIndex: number, message: QueueMessage): void;
   /** One more node sends notifications, or one fewer, or it is over that they are waited for. */
   onSubscriptionChange(): void;
 }
@@ -60,7 +60,7 @@ export class ReleaseNotifications implements ReleaseListener {
   readonly clock: SharedClock;
   readonly #nodeSet: NodeSet;
   readonly #onEvent: EventListener | undefined;
-  readonly #handlers: Map<string, NotificationHandler> = new Map();
+  readonly #handlers: Map<string, TicketListener> = new Map();
   readonly #left: Map<string, LeftTicket> = new Map();
   #numbers = 0;
   #open = false;
@@ -69,7 +69,7 @@ export class ReleaseNotifications implements ReleaseListener {
    */
   #subscribed = 0;
   #unsubscribed = 0;
-  #unsupported = 0;
+  #refused = 0;
   /** Whether subscriptions that are not made by now are waited for no longer. */
   #graceOver = false;
   #grace: TimerEntry | undefined = undefined;
@@ -85,7 +85,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.id = nodeSet.wheel.random.value().slice(0, ID_LENGTH);
     this.clock = new SharedClock(nodeSet.wheel.clock);
     nodeSet.nodes.forEach(({ subscribe }, nodeIndex) => {
-      if (!subscribe) this.#unsupported |= 1 << nodeIndex;
+      if (!subscribe) this.#refused |= 1 << nodeIndex;
     });
   }
 
@@ -105,7 +105,7 @@ export class ReleaseNotifications implements ReleaseListener {
   /** Whether it is not worth waiting for more subscriptions. */
   get isReady(): boolean {
     const { length } = this.#nodeSet.nodes;
-    const known = this.#subscribed | this.#unsubscribed | this.#unsupported;
+    const known = this.#subscribed | this.#unsubscribed | this.#refused;
     return bitCount(known) === length || this.#graceOver || this.#nodeSet.closed;
   }
 
@@ -117,7 +117,7 @@ export class ReleaseNotifications implements ReleaseListener {
   /**
    * Notifies the waiter with the ticket of this name from now on. Subscribes if it is the first.
    */
-  enter(name: string, handler: NotificationHandler): void {
+  enter(name: string, handler: TicketListener): void {
     this.#handlers.set(name, handler);
     if (this.#idle) this.#nodeSet.wheel.cancel(this.#idle);
     this.#idle = undefined;
@@ -153,10 +153,10 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#announce();
   }
 
-  onUnsupported(nodeIndex: number, error: Error): void {
-    const known = this.#unsupported & 1 << nodeIndex;
+  onRefused(nodeIndex: number, error: Error): void {
+    const known = this.#refused & 1 << nodeIndex;
     this.#subscribed &= ~(1 << nodeIndex);
-    this.#unsupported |= 1 << nodeIndex;
+    this.#refused |= 1 << nodeIndex;
     const node = this.#nodeSet.nodes[nodeIndex].name;
     if (!known && this.#onEvent) emit(this.#onEvent, { type: "notify-refused", node, error });
     this.#announce();
@@ -168,11 +168,11 @@ export class ReleaseNotifications implements ReleaseListener {
    * have been the first for each key when it left, and its messages were on their way: one of them
    * is enough.
    */
-  onReleased(nodeIndex: number, message: QueueMessage): void {
+  onQueueMessage(nodeIndex: number, message: QueueMessage): void {
     const { ticketId } = message;
     const { name = "" } = splitTicket(ticketId) ?? {};
     const handler = this.#handlers.get(name);
-    if (handler) return handler.onReleased(nodeIndex, message);
+    if (handler) return handler.onQueueMessage(nodeIndex, message);
     const left = this.#left.get(name);
     const { nodes, wheel: { clock } } = this.#nodeSet;
     const nowMs = clock.monotonicMs();
@@ -185,7 +185,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#open = true;
     this.#waitNoLongerThan(SUBSCRIBE_MS_MAX);
     this.#nodeSet.nodes.forEach((node, nodeIndex) => {
-      if (!(this.#unsupported & 1 << nodeIndex)) node.subscribe!(this, nodeIndex);
+      if (!(this.#refused & 1 << nodeIndex)) node.subscribe!(this, nodeIndex);
     });
   }
 

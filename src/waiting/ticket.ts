@@ -200,7 +200,7 @@ export class Ticket implements QueueTicket {
    * How long keys will be in the way, node by node, as far as it is known, the shortest first, in
    * milliseconds.
    */
-  livesMs(round: Round): number[] {
+  freeInMs(round: Round): number[] {
     return this.#nodeSet.nodes.flatMap((_, nodeIndex) => {
       if (round.grantedBy(nodeIndex)) return 0;
       return round.queuedBy(nodeIndex) ? this.#positions[nodeIndex]?.remainingMs ?? [] : [];

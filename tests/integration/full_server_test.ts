@@ -20,7 +20,7 @@ async function empty(servers: ServerGroup): Promise<void> {
   await onAll(servers, "CONFIG", "SET", "maxmemory", 0);
 }
 
-async function livesMs(servers: ServerGroup, key: string): Promise<number> {
+async function freeInMs(servers: ServerGroup, key: string): Promise<number> {
   return Math.min(...(await onAll(servers, "PTTL", key)).map(Number));
 }
 
@@ -41,10 +41,10 @@ for (const mode of ["exclusive", "shared"] as const) {
     await assertFull(redlock);
     await lock.extend({ ttlMs: 2 * TTL_MS });
     assertGreater(lock.remainingMs(), TTL_MS);
-    assertGreater(await livesMs(servers, "a"), TTL_MS);
+    assertGreater(await freeInMs(servers, "a"), TTL_MS);
     assertEquals([await lock.release(), await kept.release()], [true, true]);
     await gone(servers, "a");
-    const keptMs = await livesMs(servers, "kept");
+    const keptMs = await freeInMs(servers, "kept");
     assert(keptMs > 0 && keptMs <= 30_000, `${keptMs}`);
     await empty(servers);
     assert(await redlock.tryAcquire("other"));
@@ -77,7 +77,7 @@ for (const options of [{}, { fencing: true }] satisfies RedlockOptions[]) {
     servers[2].resume();
     const lock = await taker.adopt(token, { waitMs: TTL_MS });
     assert(lock.held);
-    assertGreater(await livesMs(servers, "b"), TTL_MS);
+    assertGreater(await freeInMs(servers, "b"), TTL_MS);
     if (options.fencing) assertGreater(lock.fencingToken!, given.fencingToken!);
     assert(await lock.release());
     for (const key of ["a", "b"]) await gone(servers, key);

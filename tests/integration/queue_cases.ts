@@ -210,11 +210,11 @@ class TestListener implements ReleaseListener {
 
   onUnsubscribed(): void {}
 
-  onUnsupported(_nodeIndex: number, error: Error): void {
+  onRefused(_nodeIndex: number, error: Error): void {
     this.#onRefused(error);
   }
 
-  onReleased(_nodeIndex: number, { ticketId, notice }: QueueMessage): void {
+  onQueueMessage(_nodeIndex: number, { ticketId, notice }: QueueMessage): void {
     this.notices.push(`${notice} ${ticketId}`);
     this.#onNotice();
   }

@@ -96,7 +96,7 @@ export class FakeRequest implements QuorumRequest {
     return this.answers.map(([outcome]) => outcome);
   }
 
-  maySet(): boolean {
+  mayHaveKeys(): boolean {
     return this.set;
   }
 

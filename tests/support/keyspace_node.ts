@@ -178,7 +178,7 @@ export class KeyspaceNode implements QuorumNode {
     turnMs = 50,
   ): void {
     const { ticketId = member, place } = queue.splitTicket(member) ?? {};
-    this.#listener!.onReleased(this.#nodeIndex, { ticketId, notice, turnMs, place });
+    this.#listener!.onQueueMessage(this.#nodeIndex, { ticketId, notice, turnMs, place });
   }
 
   /** Ends the subscription, for the time being. */
@@ -193,7 +193,7 @@ export class KeyspaceNode implements QuorumNode {
     this.#endSubscription();
     this.#subscription = this.#server.subscribe(listener.id, (text) => {
       const message = readMessage(text)!;
-      queueMicrotask(() => listener.onReleased(this.#nodeIndex, message));
+      queueMicrotask(() => listener.onQueueMessage(this.#nodeIndex, message));
     });
     const [seconds, microseconds] = (this.#server.ask("TIME") as string[]).map(Number);
     const nowMs = this.#clock.monotonicMs();
@@ -204,7 +204,7 @@ export class KeyspaceNode implements QuorumNode {
   /** Refuses the subscription for good. */
   refuse(error: Error): void {
     this.#endSubscription();
-    this.#listener!.onUnsupported(this.#nodeIndex, error);
+    this.#listener!.onRefused(this.#nodeIndex, error);
   }
 
   // What a test sees of it

@@ -41,8 +41,8 @@ export async function breakConnections(
       id: crypto.randomUUID(),
       onSubscribed: () => subscribed++,
       onUnsubscribed() {},
-      onUnsupported() {},
-      onReleased() {},
+      onRefused() {},
+      onQueueMessage() {},
     }, 0);
     await eventually(() => subscribed > 0);
     const atFirst = subscribed;

@@ -192,11 +192,11 @@ export class NodeBench extends StreamBench implements ReleaseListener {
     this.notices.push(["unsubscribed", nodeIndex]);
   }
 
-  onUnsupported(nodeIndex: number, error: Error): void {
+  onRefused(nodeIndex: number, error: Error): void {
     this.notices.push(["unsupported", nodeIndex, error.message]);
   }
 
-  onReleased(nodeIndex: number, { ticketId, notice, turnMs, place }: QueueMessage): void {
+  onQueueMessage(nodeIndex: number, { ticketId, notice, turnMs, place }: QueueMessage): void {
     const more = [turnMs, place].filter((part) => part !== undefined);
     this.notices.push([notice, nodeIndex, ticketId, ...more]);
   }

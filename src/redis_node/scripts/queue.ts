@@ -53,8 +53,8 @@ export const WAKE_CHANNEL = "hasp:wake:";
 /**
  * What follows a second ticket in the message that the first was notified, and that it has the key.
  */
-export const NOTIFIED_SUFFIX = "+";
-/** See {@linkcode NOTIFIED_SUFFIX}. */
+export const WATCH_SUFFIX = "+";
+/** See {@linkcode WATCH_SUFFIX}. */
 export const TAKEN_SUFFIX = "-";
 /** What follows a reader's ticket in the message that it may enter beside others. */
 export const BESIDE_SUFFIX = "*";
@@ -77,7 +77,7 @@ export function readMessage(text: string): QueueMessage | undefined {
   const [, sign, turnMs] = news;
   if (sign === "*") return { ticketId, place, notice: "first", beside: true };
   if (turnMs === undefined) return { ticketId, place, notice: sign ? "taken" : "first" };
-  return { ticketId, place, notice: "next", turnMs: Number(turnMs) };
+  return { ticketId, place, notice: "watch", turnMs: Number(turnMs) };
 }
 
 /**

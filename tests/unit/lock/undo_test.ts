@@ -31,7 +31,7 @@ Deno.test("takeBack() releases under the round's value whatever nodes do, waits 
   const { release } = nodes[0];
   nodes[0].release = (request: QuorumRequest, nodeIndex) => {
     const { ttlMs, keys } = request;
-    requests.push([request.maySet!(nodeIndex), ttlMs, keys]);
+    requests.push([request.mayHaveKeys!(nodeIndex), ttlMs, keys]);
     release.call(nodes[0], request, nodeIndex);
   };
   takeBack(round, round.follow());
@@ -46,7 +46,7 @@ Deno.test("takeBack() releases under the round's value whatever nodes do, waits 
 const ANSWERS: readonly (readonly [
   what: string,
   answer: (round: Round, node: KeyspaceNode) => void,
-  maySet: boolean,
+  mayHaveKeys: boolean,
   asked: boolean,
 ])[] = [
   ["granted", (round) => round.answer(0, GRANTED), true, true],
@@ -85,11 +85,11 @@ const ANSWERS: readonly (readonly [
   ],
 ];
 
-for (const [what, answer, maySet, asked] of ANSWERS) {
-  Deno.test(`takeBack() ${asked ? "asks" : "leaves out"} a node that ${what}, where a key ${maySet ? "may" : "cannot"} be set`, () => {
+for (const [what, answer, mayHaveKeys, asked] of ANSWERS) {
+  Deno.test(`takeBack() ${asked ? "asks" : "leaves out"} a node that ${what}, where a key ${mayHaveKeys ? "may" : "cannot"} be set`, () => {
     const { nodes, round } = setUp(1);
     answer(round, nodes[0]);
-    assertEquals([round.maySet(0), round.follow().maySet(0)], [maySet, maySet]);
+    assertEquals([round.mayHaveKeys(0), round.follow().mayHaveKeys(0)], [mayHaveKeys, mayHaveKeys]);
     takeBack(round, round.follow());
     assertEquals(nodes[0].asked("release").length, asked ? 1 : 0);
   });

@@ -174,8 +174,8 @@ Deno.test("commandNode() takes a place in the queue for no proof that nothing wa
       id: "me",
       onSubscribed: () => subscribed.resolve(),
       onUnsubscribed: nothing,
-      onUnsupported: nothing,
-      onReleased: nothing,
+      onRefused: nothing,
+      onQueueMessage: nothing,
     }, 0);
     await subscribed.promise;
     // the second copy is denied because of the first

@@ -142,7 +142,7 @@ test.listening("RedisNode reports messages in their order, and none that is no t
   );
   assertEquals(bench.notices, [
     ["first", INDEX, "id:1"],
-    ["next", INDEX, "id:a9:50", 60],
+    ["watch", INDEX, "id:a9:50", 60],
     ["taken", INDEX, "id:zz"],
     ["first", INDEX, "id:1:70"],
   ]);

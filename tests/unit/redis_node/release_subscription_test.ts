@@ -69,8 +69,8 @@ class Bench {
       id: "me",
       onSubscribed: () => this.events.push("subscribed"),
       onUnsubscribed: () => this.events.push("unsubscribed"),
-      onUnsupported: (_nodeIndex, error) => this.events.push(`refused: ${error.message}`),
-      onReleased: (_nodeIndex, { ticketId }) => this.events.push(`message: ${ticketId}`),
+      onRefused: (_nodeIndex, error) => this.events.push(`refused: ${error.message}`),
+      onQueueMessage: (_nodeIndex, { ticketId }) => this.events.push(`message: ${ticketId}`),
     }, 0);
   }
 

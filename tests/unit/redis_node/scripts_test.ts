@@ -57,7 +57,7 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
     RELEASE_QUEUED,
   } = scripts;
   const { PATIENCE_MS_MAX, PATIENCE_MS_MIN, TURN_OVER_MS, TURN_PREFIX } = scripts;
-  const { QUEUE_LEAD_MS, QUEUE_TTL_MS, NOTIFIED_SUFFIX, TAKEN_SUFFIX, WAKE_CHANNEL } = scripts;
+  const { QUEUE_LEAD_MS, QUEUE_TTL_MS, WATCH_SUFFIX, TAKEN_SUFFIX, WAKE_CHANNEL } = scripts;
   const { BESIDE_SUFFIX, RELEASE_SHARED } = scripts;
   const expected: readonly (readonly [Script[], string[]])[] = [
     [[ACQUIRE_OR_WAIT], [
@@ -70,7 +70,7 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
     [[ACQUIRE_OR_WAIT, RELEASE, RELEASE_QUEUED], [
       `'${WAKE_CHANNEL}' .. id`,
       `'${scripts.queueOf("")}' .. key`,
-      `.. '${NOTIFIED_SUFFIX}'`,
+      `.. '${WATCH_SUFFIX}'`,
       `or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})`,
       `'PX', wait + ${TURN_OVER_MS})`,
       `'PTTL', '${TURN_PREFIX}' .. key) - ${TURN_OVER_MS}\n`,

@@ -8,8 +8,8 @@ const RETRY_DELAY_MS = 200;
 const PATIENCE_MS = 50;
 /** By how much later it looks. */
 const LOOK_MS = 2;
-const SHARE_MS_MIN = 50;
-const SHARE_MS_MAX = 150;
+const CONCEDE_MS_MIN = 50;
+const CONCEDE_MS_MAX = 150;
 /**
  * With this jitter a lock is left to clients of other libraries if that happens at all, and with
  * 0.5 it is not.
@@ -92,7 +92,7 @@ async function askedAfterRelease(fraction: number, first: string): Promise<numbe
 
 Deno.test("a call that was notified leaves the lock now and then to clients of other libraries, if it has seen some", async () => {
   const sharedMs = (await askedAfterRelease(SHARES, FOREIGN))!;
-  assert(sharedMs >= SHARE_MS_MIN && sharedMs <= SHARE_MS_MAX, `${sharedMs}`);
+  assert(sharedMs >= CONCEDE_MS_MIN && sharedMs <= CONCEDE_MS_MAX, `${sharedMs}`);
   assertEquals(await askedAfterRelease(0.5, FOREIGN), 0);
   assertEquals(await askedAfterRelease(SHARES, OTHER_VALUE), 0);
 });
@@ -118,7 +118,7 @@ async function nextAfterMs(heldMs: number, fraction: number, first = FOREIGN): P
 
 Deno.test("a client leaves the lock to clients of other libraries between two of its own calls, if it has seen some lately", async () => {
   const sharedMs = await nextAfterMs(2_000, SHARES);
-  assert(sharedMs >= SHARE_MS_MIN && sharedMs <= SHARE_MS_MAX, `${sharedMs}`);
+  assert(sharedMs >= CONCEDE_MS_MIN && sharedMs <= CONCEDE_MS_MAX, `${sharedMs}`);
   assertLessOrEqual(await nextAfterMs(2_000, 0.5), 1);
   assertLessOrEqual(await nextAfterMs(2_000, SHARES, OTHER_VALUE), 1);
   assertLessOrEqual(await nextAfterMs(11_000, SHARES), 1);
@@ -141,7 +141,7 @@ Deno.test("a call that leaves the lock to clients of other libraries does so no 
 });
 
 Deno.test("a call is patient for longer with a first in the queue that may leave the lock to clients of other libraries", async () => {
-  for (const [first, moreMs] of [[FOREIGN, SHARE_MS_MAX], [OTHER_VALUE, 0]] as const) {
+  for (const [first, moreMs] of [[FOREIGN, CONCEDE_MS_MAX], [OTHER_VALUE, 0]] as const) {
     const callers = await waiting(first, "stuck:1");
     callers.occupy();
     const [waitedMs, priority] = await callers.asksAfter(() => callers.free());

@@ -31,8 +31,8 @@ Deno.test("keysName() is one for the same keys in any order, and differs for dif
 
 Deno.test("LocalQueues remembers 4,096 contended locks, and forgets the oldest for one more", () => {
   const queues = new LocalQueues(createNodeSet(new TimerWheel(), []), undefined);
-  for (let index = 0; index < 4_096; index++) queues.contend(`${index}`);
-  queues.contend("4095"); // known
+  for (let index = 0; index < 4_096; index++) queues.remember(`${index}`);
+  queues.remember("4095"); // known
   assert(queues.isContended({ localName: "0", contendedName: "0" }));
   queues.noteReleased("4096", true);
   const names = ["0", "1", "4096", "other"];

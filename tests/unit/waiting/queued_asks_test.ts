@@ -80,7 +80,7 @@ Deno.test("a call that too few nodes answered takes no notice of notifications u
   await callers.advance(1);
   const asks = callers.asksMs().length;
   for (let ms = 0; ms < 1_000; ms++) {
-    callers.notify([alive], ms % 2 === 0 ? "first" : "next");
+    callers.notify([alive], ms % 2 === 0 ? "first" : "watch");
     await callers.advance(1);
   }
   assertEquals(callers.asksMs().length, asks);
@@ -170,7 +170,7 @@ Deno.test("a call is patient with a first in the queue that its own attempt has 
   nodes[0].delete("a"); // which the attempt takes, and gives back when the others have denied it
   await callers.asksAfter(() => {
     callers.notify([nodes[0]]);
-    clock.setTimer(() => callers.notify(nodes, "next"), 50);
+    clock.setTimer(() => callers.notify(nodes, "watch"), 50);
   }, 1_000);
   const [{ atMs: endMs }] = nodes[0].asked("release");
   const again = callers.asksMs(endMs).find((waitedMs) => waitedMs >= 0)!;
@@ -184,7 +184,7 @@ for (
     const callers = await blocked(["first"]);
     const { nodes, clock } = callers;
     const [actualMs] = await callers.asksAfter(() => {
-      clock.setTimer(() => callers.notify(nodes, "next"), 100);
+      clock.setTimer(() => callers.notify(nodes, "watch"), 100);
       clock.setTimer(() => callers.notify(nodes.slice(0, taken), "taken"), 110);
     });
     assertEquals(actualMs, waitedMs);
@@ -195,10 +195,10 @@ Deno.test("a call is patient again with each release, and not with one that a sl
   const callers = await blocked(["first"]);
   const { nodes, clock } = callers;
   const [waitedMs, priority] = await callers.asksAfter(() => {
-    clock.setTimer(() => callers.notify(nodes.slice(0, 2), "next"), 100);
+    clock.setTimer(() => callers.notify(nodes.slice(0, 2), "watch"), 100);
     clock.setTimer(() => callers.notify(nodes.slice(0, 2), "taken"), 110);
-    clock.setTimer(() => callers.notify([nodes[2]], "next"), 120);
-    clock.setTimer(() => callers.notify(nodes, "next"), 1_000);
+    clock.setTimer(() => callers.notify([nodes[2]], "watch"), 120);
+    clock.setTimer(() => callers.notify(nodes, "watch"), 1_000);
   });
   assertEquals([waitedMs, priority], [1_000 + PATIENCE_MS + LOOK_MS, "in-order"]);
 });
