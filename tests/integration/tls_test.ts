@@ -65,78 +65,70 @@ Deno.test("connect() over TLS logs in, selects a database and sets a name", asyn
   assert(info.includes(" name=secure ") && info.includes(" db=6 "), info);
 });
 
-Deno.test("connect() rejects a server whose authority is not in 'caCerts'", async () => {
-  await using server = await startServer({ tls: certificates.server });
-  const options = { tls: { caCerts: [certificates.stranger.cert] } };
-  await assertRefused(server, connect(addressOf(server), options));
-});
+/** How a server and a client meet; by default, each as the other wants it, and without a name. */
+interface Handshake {
+  readonly what: string;
+  /** The certificate of the server: one for its address, or one for the name alone. */
+  readonly shows?: "server" | "namedServer";
+  /** Whether it asks the client for a certificate. */
+  readonly asks?: boolean;
+  /** Who the client is. */
+  readonly as?: "client" | "stranger";
+  /** Whom the client trusts; `system` is whom the runtime does. */
+  readonly trusts?: "authority" | "stranger" | "system";
+  readonly serverName?: string;
+  readonly refused?: RegExp;
+}
 
-Deno.test("connect() rejects a server of an unknown authority where no 'caCerts' are given", async () => {
-  await using server = await startServer({ tls: certificates.server });
-  await assertRefused(server, connect(addressOf(server)));
-});
+const NO_ANSWER = "no answer within 150 ms";
+const serverName = "redis.test";
+const NOT_MADE = /could not be made/;
+/** In TLS 1.3 the server says so only after the client's handshake is over. */
+const MADE_OR_NOT = /could not be made|was lost/;
 
-Deno.test("connect() rejects a server whose certificate bears another name", async () => {
-  await using server = await startServer({ tls: certificates.namedServer });
-  await assertRefused(server, connect(addressOf(server), trusting()));
-});
+const HANDSHAKES: readonly Handshake[] = [
+  { what: "accepts the name that 'serverName' says", shows: "namedServer", serverName },
+  { what: "rejects an authority not in 'caCerts'", trusts: "stranger", refused: NOT_MADE },
+  { what: "rejects an unknown authority without 'caCerts'", trusts: "system", refused: NOT_MADE },
+  { what: "rejects another name", shows: "namedServer", refused: NOT_MADE },
+  { what: "rejects a name that is not 'serverName'", serverName, refused: NOT_MADE },
+  { what: "shows the client's certificate", asks: true, as: "client" },
+  {
+    what: "shows the client's certificate, and accepts 'serverName'",
+    ...{ asks: true, as: "client", shows: "namedServer", serverName },
+  },
+  {
+    what: "shows the client's certificate, and rejects a name that is not 'serverName'",
+    ...{ asks: true, as: "client", serverName, refused: NOT_MADE },
+  },
+  {
+    what: "shows the client's certificate, and rejects an unknown authority",
+    ...{ asks: true, as: "client", trusts: "stranger", refused: NOT_MADE },
+  },
+  { what: "rejects where it shows no certificate", asks: true, refused: MADE_OR_NOT },
+  {
+    what: "rejects where the server does not trust its certificate",
+    ...{ asks: true, as: "stranger", refused: MADE_OR_NOT },
+  },
+];
 
-Deno.test("connect() accepts the name that 'serverName' says", async () => {
-  await using server = await startServer({ tls: certificates.namedServer });
-  await using client = await connect(
-    addressOf(server),
-    trusting({ serverName: "redis.test" }),
-  );
-  assertEquals(await client.send(["PING"]), "PONG");
-});
-
-Deno.test("connect() rejects a server whose certificate does not bear 'serverName'", async () => {
-  await using server = await startServer({ tls: certificates.server });
-  const connecting = connect(addressOf(server), trusting({ serverName: "redis.test" }));
-  await assertRefused(server, connecting);
-});
-
-Deno.test("connect() shows a server the client's certificate", async () => {
-  await using server = await startMutualServer(certificates.server);
-  const { cert, key } = certificates.client;
-  await using client = await connect(addressOf(server), trusting({ cert, key }));
-  assertEquals(await client.send(["PING"]), "PONG");
-});
-
-Deno.test("connect() shows a server the client's certificate, and checks 'serverName'", async () => {
-  await using server = await startMutualServer(certificates.namedServer);
-  const { cert, key } = certificates.client;
-  const tls = trusting({ cert, key, serverName: "redis.test" });
-  await using client = await connect(addressOf(server), tls);
-  assertEquals(await client.send(["PING"]), "PONG");
-});
-
-Deno.test("connect() with a client's certificate still rejects a wrong name of the server", async () => {
-  await using server = await startMutualServer(certificates.server);
-  const { cert, key } = certificates.client;
-  const tls = trusting({ cert, key, serverName: "redis.test" });
-  await assertRefused(server, connect(addressOf(server), tls));
-});
-
-Deno.test("connect() with a client's certificate still rejects an unknown authority", async () => {
-  await using server = await startMutualServer(certificates.server);
-  const { cert, key } = certificates.client;
-  const caCerts = [certificates.stranger.cert];
-  await assertRefused(server, connect(addressOf(server), trusting({ cert, key, caCerts })));
-});
-
-Deno.test("connect() rejects where the server asks for a certificate and is shown none", async () => {
-  await using server = await startMutualServer(certificates.server);
-  // In TLS 1.3 the server says so only after the client's handshake is over.
-  await assertRefused(server, connect(addressOf(server), trusting()), /could not be made|was lost/);
-});
-
-Deno.test("connect() rejects where the server does not trust the client's certificate", async () => {
-  await using server = await startMutualServer(certificates.server);
-  const { cert, key } = certificates.stranger;
-  const connecting = connect(addressOf(server), trusting({ cert, key }));
-  await assertRefused(server, connecting, /could not be made|was lost/);
-});
+for (const { what, shows = "server", asks, as, trusts, serverName, refused } of HANDSHAKES) {
+  Deno.test(`connect() over TLS ${what}`, async () => {
+    const caFile = asks ? certificates.authority.certFile : undefined;
+    await using server = await startServer({ tls: { ...certificates[shows], caFile } });
+    const { cert, key } = as ? certificates[as] : {};
+    const caCerts = trusts === "system" ? undefined : [certificates[trusts ?? "authority"].cert];
+    const connecting = connect(addressOf(server), { tls: { caCerts, cert, key, serverName } });
+    if (!refused) {
+      await using client = await connecting;
+      return assertEquals(await client.send(["PING"]), "PONG");
+    }
+    const error = await assertRejects(() => connecting, ConnectionError);
+    assertEquals(error.address, addressOf(server));
+    assertMatch(error.message, refused);
+    assertInstanceOf(error.cause, Error);
+  });
+}
 
 Deno.test("connect() with rediss:// rejects in time where the port speaks no TLS", async () => {
   await using server = await startServer();
@@ -159,28 +151,26 @@ Deno.test("connect() with redis:// rejects where the port speaks TLS only", asyn
   );
 });
 
-Deno.test("connect() with rediss:// rejects after connectTimeoutMs where the server hangs", async () => {
-  await using server = await startServer({ tls: certificates.server });
-  await server.pause();
-  const connecting = connect(addressOf(server), { ...trusting(), connectTimeoutMs: 150 });
-  const error = await assertRejects(() => connecting, ConnectionError);
-  assertEquals(
-    error.message,
-    `Connection to ${addressOf(server)} could not be made: ${(error.cause as Error).message}`,
+for (const as of [undefined, "client"] as const) {
+  Deno.test(
+    `connect() over TLS rejects after connectTimeoutMs where the server hangs, ${
+      as ? "with" : "without"
+    } a certificate of the client`,
+    async () => {
+      const caFile = as && certificates.authority.certFile;
+      await using server = await startServer({ tls: { ...certificates.server, caFile } });
+      await server.pause();
+      const { cert, key } = as ? certificates[as] : {};
+      const options = { ...trusting({ cert, key }), connectTimeoutMs: 150 };
+      const error = await assertRejects(() => connect(addressOf(server), options), ConnectionError);
+      assertEquals(
+        error.message,
+        `Connection to ${addressOf(server)} could not be made: ${NO_ANSWER}`,
+      );
+      assertEquals((error.cause as Error).message, NO_ANSWER);
+    },
   );
-  assertInstanceOf(error.cause, Error);
-  assertEquals(error.cause.message, "no answer within 150 ms");
-});
-
-Deno.test("connect() with a client's certificate rejects after connectTimeoutMs where the server hangs", async () => {
-  await using server = await startMutualServer(certificates.server);
-  await server.pause();
-  const { cert, key } = certificates.client;
-  const options = { ...trusting({ cert, key }), connectTimeoutMs: 150 };
-  const connecting = connect(addressOf(server), options);
-  const error = await assertRejects(() => connecting, ConnectionError);
-  assertEquals((error.cause as Error).message, "no answer within 150 ms");
-});
+}
 
 Deno.test("the lock works on three nodes over TLS, and on while one hangs and comes back", async () => {
   await using servers = await startServers(3, { tls: certificates.server });
@@ -236,19 +226,3 @@ Deno.test("acquire() rejects where no node's certificate is trusted, and shows n
   );
   assertFalse(Deno.inspect(error, { depth: 9 }).includes("PRIVATE KEY"));
 });
-
-/** A server that asks clients for a certificate of the authority. */
-function startMutualServer(files: { certFile: string; keyFile: string }): Promise<RedisServer> {
-  return startServer({ tls: { ...files, caFile: certificates.authority.certFile } });
-}
-
-async function assertRefused(
-  server: RedisServer,
-  connecting: Promise<unknown>,
-  how = /could not be made/,
-): Promise<void> {
-  const error = await assertRejects(() => connecting, ConnectionError);
-  assertEquals(error.address, addressOf(server));
-  assertMatch(error.message, how);
-  assertInstanceOf(error.cause, Error);
-}
