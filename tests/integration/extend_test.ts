@@ -33,16 +33,6 @@ Deno.test("extend() carries the lock past its first validity", async () => {
   assertEquals([lock.held, signal.aborted], [true, false]);
 });
 
-Deno.test("extend() works again after SCRIPT FLUSH", async () => {
-  await using servers = shared.lend(3);
-  await using redlock = createRedlock(servers.urls);
-  await using lock = await redlock.acquire("flushed", { ttlMs: 5_000 });
-  await lock.extend();
-  await onAll(servers, "SCRIPT", "FLUSH");
-  await lock.extend({ ttlMs: 60_000 });
-  assertGreater(lock.remainingMs(), 50_000);
-});
-
 Deno.test("extend() that was given up, and then a shorter one, leave no key once the lock has run out", async () => {
   await using servers = shared.lend(3);
   await using proxies = await startProxies(servers);

@@ -256,14 +256,6 @@ Deno.test("database 3 is selected again after a reconnect, before anything else 
   await eventually(() => assertKeyspace(servers, { db3: 1 }));
 });
 
-Deno.test("locks in different databases do not exclude each other", async () => {
-  await using servers = await startServers(3, { rights: ["+select"] });
-  await using zero = createRedlock(servers.urls);
-  await using one = createRedlock(servers.urls.map((url) => `${url}/1`));
-  await using _zeroth = await zero.acquire("invoice:42", { waitMs: 0 });
-  await using _first = await one.acquire("invoice:42", { waitMs: 0 });
-});
-
 Deno.test("a database out of range is refused, and no lock lands in another", async () => {
   await using servers = await startServers(3, { rights: ["+select"] });
   await using redlock = createRedlock(servers.urls.map((url) => `${url}/99`));
@@ -290,13 +282,6 @@ Deno.test("clientName is what CLIENT LIST shows, also after a reconnect", async 
   await server.command("CLIENT", "KILL", "TYPE", "normal");
   await eventually(async () => await client.send(["PING"]) === "PONG");
   assertEquals(await names(), ["billing-7"]);
-});
-
-Deno.test("password, database and name go together", async () => {
-  await using server = await startServer({ password: PASSWORD });
-  await using client = await connect(`${server.url}/5`, { clientName: "all-of-them" });
-  const info = String(await client.send(["CLIENT", "INFO"]));
-  assert(info.includes(" name=all-of-them ") && info.includes(" db=5 "), info);
 });
 
 async function assertLocks(

@@ -41,6 +41,7 @@ Deno.test("inspect() distinguishes held from free with two of five nodes hung", 
 
 for (
   const [type, ...command] of [
+    ["string", "SET", "job", "x"],
     ["list", "RPUSH", "job", "x"],
     ["hash", "HSET", "job", "a", "b"],
     ["zset", "ZADD", "job", "1", "x"],
@@ -53,7 +54,8 @@ for (
     await onAll(servers, ...command);
     const { held, remainingMs, foreign } = await redlock.inspect("job");
     assertEquals([held, remainingMs], [true, Infinity]);
-    assertEquals(foreign, `holds a ${type} and has no TTL, so no lock library set it`);
+    const holds = type === "string" ? "" : `holds a ${type} and `;
+    assertEquals(foreign, `${holds}has no TTL, so no lock library set it`);
     await assertRejects(
       () => redlock.acquire("job", { waitMs: TICKET_WAIT_MS }),
       LockHeldError,

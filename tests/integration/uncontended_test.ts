@@ -1,8 +1,7 @@
 import { assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { createRedlock } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { commandsSentTo } from "../support/monitor.ts";
-import { gone, onAll, shareServers, startProxies, warmUp } from "../support/shared_servers.ts";
+import { gone, onAll, shareServers } from "../support/shared_servers.ts";
 
 const shared = shareServers(5, { rights: ["+select"] });
 
@@ -31,17 +30,6 @@ Deno.test("acquire() sets keys that expire at the TTL", async () => {
       assertLessOrEqual(Number(pttl), 20_000);
     }
   });
-});
-
-Deno.test("acquire() and release() cost each node one SET and one EVALSHA", async () => {
-  await using servers = shared.lend();
-  await using redlock = createRedlock(servers.urls);
-  await warmUp(redlock, servers);
-  const sent = await commandsSentTo(servers, async () => {
-    await (await redlock.acquire("counted")).release();
-    await redlock.close();
-  });
-  for (const counts of sent) assertEquals(counts, { set: 1, evalsha: 1 });
 });
 
 Deno.test("acquire() gives a lock that is held, with the votes that won it", async () => {
@@ -78,16 +66,6 @@ Deno.test("acquire() locks several resources with one value on every node", asyn
   );
 });
 
-Deno.test("Lock releases at the end of await using", async () => {
-  await using servers = shared.lend();
-  await using redlock = createRedlock(servers.urls);
-  {
-    await using lock = await redlock.acquire("scoped");
-    assertEquals(lock.held, true);
-  }
-  await gone(servers, "scoped");
-});
-
 Deno.test("inspect() distinguishes a held resource, and for how long, from a free one", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls, { ttlMs: 20_000 });
@@ -112,32 +90,4 @@ Deno.test("inspect() does not count keys of different values as one lock", async
   const { held, votes } = await redlock.inspect("split");
   assertEquals(held, false);
   assertEquals(votes.map(({ outcome }) => outcome), ["held", "held", "held"]);
-});
-
-Deno.test("acquire() uses the database of the address, also after a reconnect", async () => {
-  await using servers = shared.lend(1);
-  await using proxies = await startProxies(servers);
-  await using redlock = createRedlock([`${proxies.urls[0]}/3`]);
-  const keysOf = async (database: number) => {
-    const keyspace = String(await servers[0].command("INFO", "keyspace"));
-    return Number(keyspace.match(new RegExp(`^db${database}:keys=(\\d+)`, "m"))?.[1] ?? 0);
-  };
-  await using _first = await redlock.acquire("before");
-  assertEquals([await keysOf(0), await keysOf(3)], [0, 1]);
-  proxies[0].cut();
-  await using _second = await redlock.acquire("after");
-  assertEquals([await keysOf(0), await keysOf(3)], [0, 2]);
-});
-
-Deno.test("acquire() works again after SCRIPT FLUSH, and so does release()", async () => {
-  await using servers = shared.lend();
-  await using redlock = createRedlock(servers.urls);
-  await (await redlock.acquire(["loaded 1", "loaded 2"])).release();
-  await onAll(servers, "SCRIPT", "FLUSH");
-  const lock = await redlock.acquire(["flushed 1", "flushed 2"]);
-  await onAll(servers, "SCRIPT", "FLUSH");
-  assertEquals(await lock.release(), true);
-  await eventually(async () =>
-    assertEquals(await onAll(servers, "EXISTS", "flushed 1", "flushed 2"), [0, 0, 0, 0, 0])
-  );
 });

@@ -1,14 +1,7 @@
-import {
-  assert,
-  assertEquals,
-  assertGreater,
-  assertLess,
-  assertMatch,
-  assertRejects,
-} from "@std/assert";
+import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import { deadline } from "@std/async/deadline";
-import { createRedlock, LockHeldError } from "../../mod.ts";
-import { holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
+import { createRedlock } from "../../mod.ts";
+import { shareServers } from "../support/shared_servers.ts";
 import { startServers } from "../support/servers.ts";
 import { LONG_NODE_TIMEOUT_MS, SLACK_MS, TTL_MS } from "../support/times.ts";
 
@@ -77,28 +70,6 @@ Deno.test("acquire() lets many callers of one client through, one at a time", as
     }));
   await deadline(Promise.all(callers), 9_000);
   assertEquals(most, 1);
-});
-
-Deno.test("acquire() says that a key without a TTL is in its way, and inspect() does too", async () => {
-  await using servers = shared.lend(3);
-  await using redlock = createRedlock(servers.urls);
-  await onAll(servers, "SET", "for ever", "not a lock's");
-  const error = await assertRejects(
-    () => redlock.acquire("for ever", { waitMs: 1_000 }),
-    LockHeldError,
-  );
-  assertMatch(error.message, /; its key has no TTL, so no lock library set it; /);
-  assertEquals(error.remainingMs, Infinity);
-  const { held, foreign } = await redlock.inspect("for ever");
-  assertEquals([held, foreign], [true, "has no TTL, so no lock library set it"]);
-});
-
-Deno.test("acquire() gets the lock of a crashed holder once its keys have expired", async () => {
-  await using servers = shared.lend();
-  await using redlock = createRedlock(servers.urls, { retryDelayMaxMs: 100 });
-  await holdByAnother(servers, "crashed", 300);
-  await using lock = await deadline(redlock.acquire("crashed"), 300 + 100 + SLACK_MS);
-  assertEquals(lock.held, true);
 });
 
 Deno.test("using() settles where a majority hangs while the routine runs", async () => {

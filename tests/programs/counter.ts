@@ -15,8 +15,6 @@ interface Job {
   readonly increments: number;
   readonly ttlMs: number;
   readonly locked: boolean;
-  /** To take the lock and keep it, in place of counting. */
-  readonly hold: boolean;
 }
 
 const job: Job = JSON.parse(Deno.args[0]!);
@@ -40,11 +38,6 @@ let written = 0;
 if (job.locked) await redlock.using(`warm-up:${Deno.pid}`, () => {});
 console.log("ready");
 await Deno.stdin.read(new Uint8Array(16));
-if (job.hold) {
-  await redlock.acquire("counter");
-  console.log("held");
-  await new Promise((resolve) => setTimeout(resolve, 60_000));
-}
 while (written < job.increments) {
   try {
     if (job.locked) await redlock.using("counter", ({ signal }) => increment(signal));
