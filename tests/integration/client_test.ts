@@ -8,7 +8,7 @@ import {
   assertRejects,
 } from "@std/assert";
 import { createRedlock, QuorumError, type Redlock, type RedlockEvent } from "../../mod.ts";
-import { connect, ConnectionError, RedisClient, ReplyError } from "../../src/redis/mod.ts";
+import { connect, ConnectionError, RedisClient, type ReplyError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { startProxy } from "../../src/testing/mod.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";

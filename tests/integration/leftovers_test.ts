@@ -14,8 +14,6 @@ import {
   gone,
   holdByAnother,
   onAll,
-  recordCommands,
-  recordedCommands,
   setOnAll,
   shareServers,
   startProxies,
@@ -119,108 +117,6 @@ Deno.test("acquire() cut off before the replies deletes its keys once the nodes 
   await gone(servers, "cut");
 });
 
-Deno.test("acquire() cut off on one node, and the next connection too, deletes its key there in the end", async () => {
-  await using servers = shared.lend(3);
-  await using proxies = await startProxies(servers);
-  await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
-  await warmUp(redlock, servers);
-  const [proxy] = proxies;
-  proxy.hang("replies");
-  const lock = await redlock.acquire("cut twice");
-  await eventually(async () =>
-    assertEquals(await onAll(servers, "EXISTS", "cut twice"), [1, 1, 1])
-  );
-  proxy.resume();
-  proxy.hang("requests");
-  await lock.release();
-  proxy.cut();
-  // The clean-up is on its way on the second connection when that one is cut as well.
-  await eventually(() => proxy.connections === 1 && proxy.buffered.requests > 0);
-  proxy.cut();
-  await eventually(() => proxy.accepted >= 3);
-  proxy.resume();
-  await gone(servers, "cut twice");
-});
-
-Deno.test("acquire() is not sent again after a reconnect", async () => {
-  await using servers = shared.lend(1);
-  await using proxies = await startProxies(servers);
-  await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
-  await warmUp(redlock, servers);
-  await recordCommands(servers[0]);
-  proxies[0].hang("replies");
-  const rejected = assertRejects(() => redlock.acquire("once", { waitMs: 0 }), QuorumError);
-  await eventually(async () => assertEquals(await servers[0].command("EXISTS", "once"), 1));
-  proxies[0].cut();
-  proxies[0].resume();
-  await rejected;
-  await gone(servers, "once");
-  const sets = (await recordedCommands(servers[0])).filter(([name]) => name === "SET");
-  assertEquals(sets.length, 1);
-});
-
-Deno.test("acquire() of several resources cut off before the replies deletes all keys", async () => {
-  await using servers = shared.lend(3);
-  await using proxies = await startProxies(servers);
-  await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
-  await (await redlock.acquire(["warm", "up"])).release();
-  for (const proxy of proxies) proxy.hang("replies");
-  const rejected = assertRejects(() => redlock.acquire(["a", "b"], { waitMs: 0 }), QuorumError);
-  await eventually(async () => assertEquals(await onAll(servers, "EXISTS", "a", "b"), [2, 2, 2]));
-  for (const proxy of proxies) {
-    proxy.cut();
-    proxy.resume();
-  }
-  await rejected;
-  await eventually(async () => assertEquals(await onAll(servers, "EXISTS", "a", "b"), [0, 0, 0]));
-});
-
-Deno.test("a late DEL of the first attempt does not remove the key of the second", async () => {
-  await using servers = shared.lend(3);
-  await using proxies = await startProxies(servers);
-  await using redlock = createRedlock(proxies.urls, {
-    ttlMs: TTL_MS,
-    nodeTimeoutMs: 1_000,
-    retryDelayMs: 5,
-    retryDelayMaxMs: 20,
-  });
-  await warmUp(redlock, servers);
-  await holdByAnother(servers.slice(1), "retried");
-  proxies[0].hang("requests");
-  let attempts = 0;
-  const acquiring = redlock.acquire("retried", {
-    onEvent: ({ type }) => {
-      if (type === "attempt") attempts++;
-    },
-  });
-  await eventually(() => attempts >= 2);
-  await onAll(servers.slice(1), "DEL", "retried");
-  await using lock = await deadline(acquiring, SLACK_MS);
-  proxies[0].resume();
-  await setOnAll(servers, "retried", lock);
-});
-
-Deno.test("contenders under one-sided delays leave no key", async () => {
-  await using servers = shared.lend(3);
-  await using near = await startProxies(servers);
-  await using far = await startProxies(servers);
-  near[0].delay(20, "requests");
-  far[1].delay(30, "replies");
-  far[2].delay(15);
-  await using first = createRedlock(near.urls, { ttlMs: TTL_MS, nodeTimeoutMs: 25 });
-  await using second = createRedlock(far.urls, { ttlMs: TTL_MS, nodeTimeoutMs: 25 });
-  for (let round = 0; round < 15; round++) {
-    const locks = await Promise.allSettled([
-      first.tryAcquire("contended"),
-      second.tryAcquire("contended"),
-    ]);
-    const won = locks.flatMap((it) => it.status === "fulfilled" && it.value ? [it.value] : []);
-    assert(won.length < 2);
-    await Promise.allSettled(won.map((lock) => lock.release()));
-  }
-  await gone(servers, "contended");
-});
-
 // Attempts that are aborted
 
 Deno.test("acquire() and tryAcquire() with a signal that has aborted send nothing", async () => {
@@ -260,22 +156,6 @@ Deno.test("acquire() aborted while its requests are on their way leaves no key",
     }
   });
   await gone(servers, "aborted");
-});
-
-Deno.test("acquire() aborted after its keys were set leaves no key", async () => {
-  await using servers = shared.lend();
-  await using proxies = await startProxies(servers);
-  await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
-  await warmUp(redlock, servers);
-  for (const proxy of proxies) proxy.hang("replies");
-  const controller = new AbortController();
-  const acquiring = redlock.acquire("aborted", { signal: controller.signal });
-  await eventually(async () =>
-    assertEquals(await onAll(servers, "EXISTS", "aborted"), [1, 1, 1, 1, 1])
-  );
-  controller.abort();
-  await assertRejects(() => deadline(acquiring, SLACK_MS));
-  await gone(servers, "aborted"); // while no reply has come yet
 });
 
 Deno.test("acquire() aborted while its first connections are made leaves no key", async () => {
@@ -394,25 +274,6 @@ Deno.test("release() while nodes have too few replicas for a moment deletes its 
   await gone(servers, "refused");
 });
 
-Deno.test("release() into silence deletes the key on the connection that is made after it", async () => {
-  await using servers = shared.lend(3);
-  await using proxies = await startProxies(servers);
-  let disconnected = 0;
-  await using redlock = createRedlock(proxies.urls, {
-    ttlMs: TTL_MS,
-    nodeTimeoutMs: 500,
-    onEvent: ({ type }) => {
-      if (type === "node-disconnected") disconnected++;
-    },
-  });
-  const lock = await redlock.acquire("silent");
-  await setOnAll(servers, "silent", lock);
-  proxies[0].halfOpen(); // what is sent from here on vanishes
-  assertEquals(await lock.release(), true);
-  await eventually(() => disconnected === 1);
-  await gone(servers, "silent");
-});
-
 Deno.test("release() leaves a key that another has set, on every node", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
@@ -422,20 +283,6 @@ Deno.test("release() leaves a key that another has set, on every node", async ()
   assertEquals(await lock.release(), false);
   await redlock.close();
   assertEquals(await onAll(servers, "GET", "taken over"), Array(5).fill(ANOTHER));
-});
-
-Deno.test("release() of a lock that ran out spares the successor's", async () => {
-  await using servers = shared.lend();
-  await using first = createRedlock(servers.urls);
-  await using second = createRedlock(servers.urls, { retryDelayMaxMs: 50 });
-  const expired = await first.acquire("succeeded", { ttlMs: 100 });
-  await using successor = await second.acquire("succeeded", { ttlMs: TTL_MS });
-  assertEquals(expired.held, false);
-  assertEquals(await expired.release(), false);
-  await first.close();
-  await eventually(async () =>
-    assertEquals(await onAll(servers, "GET", "succeeded"), Array(5).fill(successor.value))
-  );
 });
 
 for (const type of ["list", "hash"]) {

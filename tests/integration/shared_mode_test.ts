@@ -3,7 +3,7 @@
  * processes.
  */
 import { assert, assertEquals, assertGreater } from "@std/assert";
-import { createRedlock, type Lock, type Redlock } from "../../mod.ts";
+import { createRedlock, type Redlock } from "../../mod.ts";
 import { forceRelease } from "../../src/operate/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { startMonitor } from "../support/monitor.ts";
@@ -12,21 +12,11 @@ import { hangInTurn, openEight } from "../support/hang_in_turn.ts";
 import { startServers } from "../support/servers.ts";
 import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
 import { TTL_MS } from "../support/times.ts";
-import {
-  lineUp,
-  openClients,
-  PATIENT,
-  queueOfLength,
-  soon,
-  startWaiter,
-} from "../support/waiting_clients.ts";
+import { openClients } from "../support/waiting_clients.ts";
 
 const shared = shareServers(5);
 const READ = { mode: "shared" } as const;
 const QUEUE = "hasp:queue:config";
-
-/** Within what a resource is taken, whatever the first in its queue does, in milliseconds. */
-const TAKEN_WITHIN_MS = 1_500;
 
 async function pauseMs(ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ms));
@@ -108,56 +98,6 @@ Deno.test("readers, writers and another library never overlap as they must not, 
     const living = [servers[0], ...servers.slice(2)];
     assertEquals(await onAll(living, "EXISTS", ...left), [0, 0, 0, 0]);
   });
-});
-
-Deno.test("readers that are killed are waited for no longer than their own TTL", async () => {
-  await using servers = shared.lend();
-  await using clients = openClients(servers.urls, 2);
-  const job = { urls: servers.urls, resource: "config", ttlMs: 2_000, mode: "shared" } as const;
-  await using dead = await startWaiter(job);
-  await dead.write("ask");
-  await dead.line("held");
-  const kept = await clients[0].acquire("config", READ);
-  Deno.kill(dead.pid, "SIGKILL");
-  const { acquiring } = await lineUp(clients[1], "config", servers);
-  await pauseMs(2_100);
-  await kept.release();
-  assert((await soon(acquiring)).held);
-});
-
-for (const [fault, signal] of [["stopped", "SIGSTOP"], ["killed", "SIGKILL"]] as const) {
-  Deno.test(`a reader at the head of the queue that is ${fault} keeps a free key from the next for a moment`, async () => {
-    await using servers = shared.lend();
-    await using clients = openClients(servers.urls, 3);
-    const job = { urls: servers.urls, resource: "config", ttlMs: TTL_MS, mode: "shared" } as const;
-    await using first = await startWaiter(job);
-    const write = await clients[0].acquire("config");
-    await first.write("ask");
-    await queueOfLength(servers, QUEUE, 1);
-    const calls: { acquiring: Promise<Lock> }[] = [];
-    for (const [index, client] of clients.slice(1).entries()) {
-      calls.push(await lineUp(client, "config", servers, index + 2, { ...PATIENT, ...READ }));
-    }
-    Deno.kill(first.pid, signal);
-    await write.release();
-    const locks = await soon(Promise.all(calls.map(({ acquiring }) => acquiring)), TAKEN_WITHIN_MS);
-    assertEquals(locks.map(({ held }) => held), [true, true]);
-  });
-}
-
-Deno.test("a writer that is killed while it waits holds new readers back no longer than they need to notice", async () => {
-  await using servers = shared.lend();
-  await using clients = openClients(servers.urls, 2);
-  await using writer = await startWaiter({ urls: servers.urls, resource: "config", ttlMs: TTL_MS });
-  const lock = await clients[0].acquire("config", READ);
-  await writer.write("ask");
-  await queueOfLength(servers, QUEUE, 1);
-  assertEquals(await clients[1].tryAcquire("config", READ), undefined);
-  Deno.kill(writer.pid, "SIGKILL");
-  await eventually(async () => {
-    assert((await clients[1].tryAcquire("config", { ...READ, waitMs: 0 }))?.held);
-  });
-  assert(lock.held);
 });
 
 Deno.test("what a reader could not release is released when its node is back", async () => {

@@ -2,23 +2,14 @@
  * Many who wait for one lock: what a crowd costs a server, and who gets which share, whatever the
  * clocks show.
  */
-import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
+import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { encodeCommand, joinCommands } from "../../src/redis/encoder.ts";
 import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { eventually } from "../support/eventually.ts";
-import { startProgram } from "../support/programs.ts";
 import type { RedisServer } from "../support/servers.ts";
 import { holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
-import { SLACK_MS } from "../support/times.ts";
-import {
-  lineUp,
-  openClients,
-  PATIENT,
-  queueOfLength,
-  queuesOn,
-  soon,
-} from "../support/waiting_clients.ts";
+import { lineUp, openClients, PATIENT, queuesOn, soon } from "../support/waiting_clients.ts";
 
 const shared = shareServers(5);
 
@@ -59,27 +50,6 @@ Deno.test("an arrival in a queue of 4,000 costs a server at most three times wha
   });
 });
 
-Deno.test("processes get equal shares of a lock, whether their clocks are fast, slow or stepping", async () => {
-  await using servers = shared.lend();
-  await using stack = new AsyncDisposableStack();
-  const clocks = [[0, 0], [40, 0], [-40, 0], [2_000, 0], [-300_000, 0], [300_000, 0], [0, 2_000]];
-  const programs = clocks.map(([aheadMs, stepMs]) => {
-    const job = { urls: servers.urls, resource: "job", aheadMs, stepMs, holdMs: 2 };
-    return stack.use(startProgram("sharer.ts", [JSON.stringify(job)]));
-  });
-  await Promise.all(programs.map((program) => program.line("ready")));
-  await Promise.all(programs.map((program) => program.write("go")));
-  await new Promise((resolve) => setTimeout(resolve, 4_000));
-  await Promise.all(programs.map((program) => program.write("stop")));
-  const counts = await Promise.all(programs.map(async (program) => {
-    const { stdout, stderr } = await program.end();
-    return Number(/^count (\d+)$/mu.exec(stdout)?.[1] ?? `none: ${stderr}`);
-  }));
-  assertGreater(Math.min(...counts), 10, `${counts}`);
-  // Each may be the last or the first in the rotation when the counting ends.
-  assertLessOrEqual(Math.max(...counts) * 0.85 - 2, Math.min(...counts), `${counts}`);
-});
-
 Deno.test("all nodes have the same order, though their requests come in different ones", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 30);
@@ -93,33 +63,6 @@ Deno.test("all nodes have the same order, though their requests come in differen
     for (const queue of queues) assertEquals(queue, queues[0]);
     assertEquals(queues[0].length, 30);
   });
-});
-
-Deno.test("one that needs several locks has its turn beside many that need one of them", async () => {
-  await using servers = shared.lend();
-  const names = ["a", "b", "c", "d", "e", "f"];
-  await using clients = openClients(servers.urls, 3 * names.length);
-  await using several = openClients(servers.urls, 1);
-  let running = true;
-  const singles = clients.map(async (client, index) => {
-    while (running) {
-      await client.using(names[index % names.length], async () => {
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      });
-    }
-  });
-  await eventually(async () => {
-    for (const name of names) {
-      const [queue] = await queuesOn(servers, `hasp:queue:${name}`);
-      assert(queue.length > 0);
-    }
-  });
-  for (let turn = 0; turn < 3; turn++) {
-    await (await deadline(several[0].acquire(names), SLACK_MS)).release();
-  }
-  running = false;
-  await deadline(Promise.all(singles), 10_000);
-  for (const name of names) await queueOfLength(servers, `hasp:queue:${name}`, 0);
 });
 
 Deno.test("a queue's key that holds something else is left alone, and locks work beside it by polling", async () => {

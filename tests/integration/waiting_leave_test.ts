@@ -96,28 +96,6 @@ Deno.test("the first caller of a client gives up, and the next of it takes over 
   await queueOfLength(servers, QUEUE, 0);
 });
 
-Deno.test("a call that gives up in the moment of the release loses the lock for no other call", async () => {
-  await using servers = shared.lend();
-  await using clients = openClients(servers.urls, 3);
-  const [holder, leaver, waiter] = clients;
-  for (let round = 0; round < 10; round++) {
-    const lock = await holder.acquire("job");
-    const controller = new AbortController();
-    const { signal } = controller;
-    const left = await lineUp(leaver, "job", servers, 1, { ...PATIENT, signal });
-    const { acquiring } = await lineUp(waiter, "job", servers, 2);
-    const releasing = lock.release();
-    // From before the release is sent to after the wake-up has come.
-    for (let turn = 0; turn < round; turn++) await new Promise((resolve) => setImmediate(resolve));
-    controller.abort("enough");
-    await releasing;
-    const won = await left.acquiring.catch(() => undefined);
-    await won?.release();
-    await (await soon(acquiring)).release();
-    await queueOfLength(servers, QUEUE, 0);
-  }
-});
-
 Deno.test("calls that give up while their connections are lost leave no entry in a queue", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 4);

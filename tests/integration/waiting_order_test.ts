@@ -119,44 +119,6 @@ Deno.test("a client with 10 callers does not starve another with one", async () 
   for (const turns of before.slice(0, 4)) assertLessOrEqual(turns, 2, order.join(" "));
 });
 
-/** Opens some clients near the servers, and one whose replies travel for `delayMs`. */
-async function openNearAndFar(servers: readonly RedisServer[], nearCount: number, delayMs: number) {
-  await using stack = new AsyncDisposableStack();
-  const proxies = stack.use(await startProxies(servers));
-  for (const proxy of proxies) proxy.delay(delayMs, "replies");
-  const near = stack.use(openClients(servers.map(({ url }) => url), nearCount));
-  const [far] = stack.use(openClients(proxies.urls, 1));
-  const opened = stack.move();
-  return { near, far, [Symbol.asyncDispose]: () => opened.disposeAsync() };
-}
-
-Deno.test("a client that has never waited does not starve one that is farther away", async () => {
-  await using servers = shared.lend();
-  await using clients = await openNearAndFar(servers, 1, 10);
-  const { near, far } = clients;
-  const first = await near[0].acquire("job");
-  let turns = 0;
-  const other = far.using("job", () => turns);
-  await queueOfLength(servers, "hasp:queue:job", 1);
-  await first.release();
-  while (turns < 20) await near[0].using("job", () => void turns++);
-  assertLessOrEqual(await deadline(other, CROWD_MS), 1);
-});
-
-Deno.test("a client that is far from the nodes gets its turn beside two that are near", async () => {
-  await using servers = shared.lend();
-  await using clients = await openNearAndFar(servers, 2, 80);
-  const { near, far } = clients;
-  let turns = 0;
-  let done = false;
-  const loops = near.map(async (client) => {
-    while (!done) await client.using("job", () => new Promise((resolve) => setTimeout(resolve, 5)));
-  });
-  while (turns < 5) await deadline(far.using("job", () => void turns++), CROWD_MS / 5);
-  done = true;
-  await Promise.all(loops);
-});
-
 Deno.test("a client that has the lock lets another that waits go before its own callers", async () => {
   await using servers = shared.lend();
   await using proxies = await startProxies(servers);
@@ -215,23 +177,6 @@ Deno.test("tryAcquire() and waitMs 0 join no queue, and take nothing from calls 
   await queueOfLength(servers, "hasp:queue:job", 1);
   await lock.release();
   await (await soon(acquiring)).release();
-});
-
-Deno.test("newcomers that take what is free do not starve a waiter", async () => {
-  await using servers = shared.lend();
-  await using clients = openClients(servers.urls, 3);
-  const [holder, waiter, passer] = clients;
-  const lock = await holder.acquire("job");
-  const { acquiring } = await lineUp(waiter, "job", servers);
-  let over = false;
-  const passing = (async () => {
-    while (!over) await (await passer.tryAcquire("job"))?.release();
-  })();
-  await lock.release();
-  const won = await deadline(acquiring, CROWD_MS);
-  over = true;
-  await passing;
-  await won.release();
 });
 
 Deno.test("sets of resources that overlap all get their turn, in whatever order they are named", async () => {

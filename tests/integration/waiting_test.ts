@@ -57,21 +57,6 @@ Deno.test("acquire() lets contenders that split the vote over three nodes throug
   assertEquals(most, 1);
 });
 
-Deno.test("acquire() lets many callers of one client through, one at a time", async () => {
-  await using servers = shared.lend();
-  await using redlock = createRedlock(servers.urls, { retryDelayMs: 5, retryDelayMaxMs: 20 });
-  let inside = 0;
-  let most = 0;
-  const callers = Array.from({ length: 30 }, () =>
-    redlock.using("queued", async () => {
-      most = Math.max(most, ++inside);
-      await new Promise((resolve) => setTimeout(resolve, 1));
-      inside--;
-    }));
-  await deadline(Promise.all(callers), 9_000);
-  assertEquals(most, 1);
-});
-
 Deno.test("using() settles where a majority hangs while the routine runs", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls, { ttlMs: 2_000, nodeTimeoutMs: 100 });
