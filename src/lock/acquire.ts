@@ -75,7 +75,7 @@ import type { ClientState } from "../client_state.ts";
 import { LockHeldError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
-import { askToAcquire, Round, ROUNDS_MAX } from "../quorum/round.ts";
+import { askToAcquire, Round } from "../quorum/round.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 import { waitToAdopt } from "./adopt.ts";
 import { takeTurn, wait } from "./contend.ts";
@@ -137,14 +137,13 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
 }
 
 /**
- * Waits while the client has too many attempts under way: if the call waits for nobody, for as long
- * as those may take, and those that wait before it.
+ * Waits while the client has too many attempts under way. If the call may not wait for others, it
+ * waits for these without a limit, because each of them ends in bounded time.
  */
 function waitForRoom(call: LockCall): Promise<boolean> {
-  const { client: { attempts }, waitMs, settings: { nodeTimeoutMs, signal } } = call;
+  const { client: { attempts }, waitMs, settings: { signal } } = call;
   call.startClock();
-  const crowdMs = nodeTimeoutMs * (1 + attempts.waiting / ROUNDS_MAX);
-  return attempts.wait(waitMs > 0 ? call.leftMs() : crowdMs, signal);
+  return attempts.wait(waitMs > 0 ? call.leftMs() : Infinity, signal);
 }
 
 /** A call has its lock: decides who of this client has the next turn, and when. */

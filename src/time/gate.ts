@@ -16,8 +16,6 @@ class Place extends Pause {
  * Lets a number of callers in, and the next one when one of them leaves: first come, first served.
  */
 export class Gate {
-  /** How many wait. */
-  waiting = 0;
   readonly #wheel: TimerWheel;
   #free: number;
   /** The places of those that wait, and of some that gave up. */
@@ -48,19 +46,14 @@ export class Gate {
    * @returns Whether the caller is inside.
    */
   async wait(limitMs: number, signal?: AbortSignal): Promise<boolean> {
-    this.waiting++;
     await undefined; // the tick in which a crowd asks is no part of the wait
-    let entered = this.enter();
-    if (!entered) {
-      const place = new Place(this.#wheel, limitMs, signal);
-      if (this.#first) this.#last!.behind = place;
-      else this.#first = place;
-      this.#last = place;
-      await place.over;
-      entered = place.entered;
-    }
-    this.waiting--;
-    return entered;
+    if (this.enter()) return true;
+    const place = new Place(this.#wheel, limitMs, signal);
+    if (this.#first) this.#last!.behind = place;
+    else this.#first = place;
+    this.#last = place;
+    await place.over;
+    return place.entered;
   }
 
   /** One that is inside leaves. */

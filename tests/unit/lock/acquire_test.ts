@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertInstanceOf, assertLessOrEqual } from "@std/assert";
 import { LockHeldError, QuorumError } from "../../../src/errors.ts";
 import { quorumSize } from "../../../src/vote.ts";
+import { ROUNDS_MAX } from "../../../src/quorum/round.ts";
 import { expiryMarginMs } from "../../../src/time/validity.ts";
 import { Cluster, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
@@ -75,6 +76,25 @@ Deno.test("acquire() with nodes in quarantine gets no lock and leaves no key, un
   assertEquals(await cluster.settle(lock.release()), true);
   for (const node of cluster.nodes.slice(0, 2)) node.set("a", "other");
   assertInstanceOf(await cluster.refusal(), LockHeldError); // a majority says so
+});
+
+Deno.test("acquire() that may not wait for others waits for its own client's attempts, however late they end", async () => {
+  const cluster = new Cluster(1, { waitMs: 0 });
+  const [node] = cluster.nodes;
+  node.modes.acquire = "lose-reply";
+  const others = Array.from(
+    { length: ROUNDS_MAX },
+    (_, index) => cluster.redlock.tryAcquire(`b:${index}`),
+  );
+  const ended = Promise.allSettled(others);
+  const acquiring = cluster.redlock.acquire("a");
+  await runMicrotasks();
+  delete node.modes.acquire;
+  cluster.clock.block(100 * NODE_TIMEOUT_MS); // the process stands still
+  const lock = await cluster.settle(acquiring);
+  assert(lock.remainingMs() > VALIDITY_MS - NODE_TIMEOUT_MS);
+  const results = await cluster.settle(ended);
+  assertEquals(results.filter(({ status }) => status === "fulfilled"), []);
 });
 
 Deno.test("acquire() names resources, not keys, in errors and events", async () => {

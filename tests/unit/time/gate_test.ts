@@ -21,7 +21,7 @@ Deno.test("Gate lets those in that wait, first come, first served, one for each 
   const { gate, log, wait } = fullGate();
   for (const name of ["a", "b", "c"]) wait(name);
   await runMicrotasks();
-  assertEquals([log, gate.waiting], [[], 3]);
+  assertEquals(log, []);
   gate.leave();
   await runMicrotasks();
   assertEquals([log, gate.enter()], [["a enters"], false]);
@@ -29,7 +29,7 @@ Deno.test("Gate lets those in that wait, first come, first served, one for each 
   gate.leave();
   gate.leave();
   await runMicrotasks();
-  assertEquals([log, gate.waiting], [["a enters", "b enters", "c enters"], 0]);
+  assertEquals(log, ["a enters", "b enters", "c enters"]);
   assertEquals([gate.enter(), gate.enter()], [true, false]);
 });
 
@@ -55,7 +55,7 @@ for (const how of ["its time is over", "its signal aborts", "the client closes"]
     gate.leave();
     await runMicrotasks();
     assertEquals(log.slice(1), how === "the client closes" ? [] : ["b enters"]);
-    assertEquals([gate.waiting, wheel.size], [0, 0]);
+    assertEquals(wheel.size, 0);
   });
 }
 
