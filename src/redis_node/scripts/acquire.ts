@@ -59,5 +59,5 @@ end
 `,
     JOIN,
   ),
-  sha1: "f32615dbdd1486cd20139d8fdb5fd8ad737a66c5",
+  sha1: "76fdabcdd5a73407e82ebc17b23c81ae50ac29a3",
 };

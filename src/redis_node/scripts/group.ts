@@ -47,7 +47,7 @@ end
 return replies
 `,
   ),
-  sha1: "3ed0a093c05639427ec3057727275e4df0851c34",
+  sha1: "c7cd6b7b1844378fb6409cd997cc58a09c0ce88d",
 };
 
 /**

@@ -6,12 +6,19 @@
  */
 
 /**
- * `notify(key, own, kept)` gives the turn for a key to the first ticket in its queue, and notifies
- * it and the watchers: the second, the fifth and the last ticket, each with how long to wait for
- * it. Drops tickets whose clients are gone: nobody subscribes to their channels, or their waits are
- * over. (`PUBLISH` counts those who subscribe to a pattern, too.) If it is to be `kept`, a turn
- * that is not over stays whose it is. Returns for how long the caller waits; `false` if the ticket
- * is `own`, if the queue is empty, or if the node refuses what it takes.
+ * `notify(key, own, kept)` gives the turn for a key to the first ticket in its queue that is not
+ * `busy`, and notifies it and the watchers: the next behind it, the fourth and the last ticket,
+ * each with how long to wait for it. Drops tickets whose clients are gone: nobody subscribes to
+ * their channels, or their waits are over. (`PUBLISH` counts those who subscribe to a pattern,
+ * too.) If it is to be `kept`, a turn that is not over stays whose it is. Returns for how long the
+ * caller waits; `false` if the ticket is `own`, if all others are busy, or if the node refuses what
+ * it takes.
+ *
+ * `busy(ticket, key)` is whether a pool's ticket has its turn for another key: so each of several
+ * keys that are free goes to another ticket. For that, the key is kept for as long as the turn
+ * lasts, under the name that `duty` returns. It has what is common to the keys of most pools,
+ * because a user may only have the right to names that begin with that, and a cluster to names with
+ * their hash tag.
  *
  * `turn(key)` is the ticket in a key's queue whose turn it is, and how long its turn lasts yet: if
  * 0 or less, it is over.
@@ -42,6 +49,17 @@ local function watchers(queue, from)
   local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
   return { near[1], near[4] or last, last }
 end
+local function duty(ticket, key)
+  local id = ticket:match('^(.*%.)%d+$')
+  return id and 'hasp:turn:' .. (key:match('^.*%W') or '') .. id, id
+end
+local function busy(ticket, key)
+  local name, id = duty(ticket, key)
+  local other = name and redis.pcall('GET', name)
+  if type(other) ~= 'string' or other == key then return false end
+  local whose = redis.pcall('GET', 'hasp:turn:' .. other)
+  return type(whose) == 'string' and whose:sub(1, #id) == id
+end
 local function turn(key)
   local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
   if type(ticket) ~= 'string' then return nil end
@@ -49,27 +67,32 @@ local function turn(key)
   return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - 3000
 end
 local function notify(key, own, kept)
-  local queue, ticket, left = 'hasp:queue:' .. key, nil, 0
+  local queue, rank, ticket, left = 'hasp:queue:' .. key, 0, nil, 0
   if kept then ticket, left = turn(key) end
   if ticket and ticket ~= own and left > 0 then return left end
   while true do
-    local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
+    local first = redis.pcall('ZRANGE', queue, rank, rank)[1]
     if not first or first == own then return false end
-    local receivers = gone(first) and 0 or publish(first, first)
-    if receivers ~= 0 then
-      local wait, before = patience(first), first
-      local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', wait + 3000)
-      if type(receivers) ~= 'number' or set.err then return false end
-      for _, watcher in ipairs(watchers(queue, 1)) do
-        if watcher ~= before and watcher ~= own then
-          local received = publish(watcher, watcher .. '+' .. wait)
-          if received ~= 0 then wait = math.max(wait, patience(watcher)) + 50 end
+    if busy(first, key) then
+      rank = rank + 1
+    else
+      local receivers = gone(first) and 0 or publish(first, first)
+      if receivers ~= 0 then
+        local wait, before, name = patience(first), first, duty(first, key)
+        local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', wait + 3000)
+        if type(receivers) ~= 'number' or set.err then return false end
+        if name then redis.pcall('SET', name, key, 'PX', wait) end
+        for _, watcher in ipairs(watchers(queue, rank + 1)) do
+          if watcher ~= before and watcher ~= own then
+            local received = publish(watcher, watcher .. '+' .. wait)
+            if received ~= 0 then wait = math.max(wait, patience(watcher)) + 50 end
+          end
+          before = watcher
         end
-        before = watcher
+        return wait
       end
-      return wait
+      if type(redis.pcall('ZREM', queue, first)) == 'table' then return false end
     end
-    if type(redis.pcall('ZREM', queue, first)) == 'table' then return false end
   end
 end
 `;
@@ -113,9 +136,9 @@ end
 
 /**
  * `take(key, own, overtakes)` takes a ticket out of a key's queue that is about to get the key, and
- * ends its turn. Reports to the watchers that the key is taken. If it `overtakes`, drops all
- * tickets ahead of it, too, and notifies each: one that asks again gets its place back if a quorum
- * has agreed on its score. Returns those.
+ * ends the turn for it. Reports to the watchers that the key is taken. If it `overtakes`, drops all
+ * tickets ahead of it, too, but for those that are busy, and notifies each: one that asks again
+ * gets its place back if a quorum has agreed on its score. Returns those.
  *
  * `blocks(key, own, since, agreed)`, of a free key: for how long `own` has to wait, because it is
  * another ticket's turn; gives the first its turn if nobody has one. `false` if it has not to, and
@@ -125,10 +148,13 @@ end
 export const TAKE = `local function take(key, own, overtakes)
   local queue = 'hasp:queue:' .. key
   local rank = overtakes and (redis.call('ZRANK', queue, own) or 1) or 0
-  local overtaken = rank > 0 and redis.call('ZRANGE', queue, 0, rank - 1) or {}
-  for _, ticket in ipairs(overtaken) do
-    redis.call('ZREM', queue, ticket)
-    publish(ticket, ticket)
+  local overtaken = {}
+  for _, ticket in ipairs(rank > 0 and redis.call('ZRANGE', queue, 0, rank - 1) or {}) do
+    if not busy(ticket, key) then
+      overtaken[#overtaken + 1] = ticket
+      redis.call('ZREM', queue, ticket)
+      publish(ticket, ticket)
+    end
   end
   redis.call('ZREM', queue, own)
   redis.call('DEL', 'hasp:turn:' .. key)

@@ -28,6 +28,10 @@ import { lua, type Script } from "./script.ts";
  * whether a key holds what is no value of this library, and an empty text; how long it is another's
  * turn for a key that is free, else 0. The bit mask follows, and the number of that key, or 0.
  *
+ * If enough keys are free for all who are ahead of the caller, it may have one although it is
+ * another such ticket's turn for that (`shares`): nodes that freed keys in different orders gave
+ * the turns to different tickets, so each of these would have the votes of some nodes only.
+ *
  * A ticket whose turn is over is overtaken as by `ACQUIRE_OR_WAIT`: all that are ahead and wait for
  * the same pool are dropped from all its queues, not from one queue after the other.
  */
@@ -40,10 +44,18 @@ export const ACQUIRE_ANY: Script = {
     FENCE,
     `local place, value, ttl, hint, ticket, since, agreed = unpack(ARGV)
 place = tonumber(place)
+local spare = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))
+local function shares(rank, whose)
+  return rank and rank < spare and type(whose) == 'string' and whose:match('%.%d+$')
+end
 local key = KEYS[place]
 local blocked = redis.call('EXISTS', key) == 1
 local overtakes
-if not blocked and ticket then blocked, overtakes = blocks(key, ticket .. place, since, agreed) end
+if not blocked and ticket then
+  blocked, overtakes = blocks(key, ticket .. place, since, agreed)
+  local rank = blocked and redis.call('ZRANK', 'hasp:queue:' .. key, ticket .. place)
+  if shares(rank, redis.pcall('GET', 'hasp:turn:' .. key)) then blocked = false end
+end
 if not blocked then
   local leaving = ticket and take(key, ticket .. place, overtakes) or {}
   leaving[#leaving + 1] = ticket and ticket .. place
@@ -76,12 +88,14 @@ for index, name in ipairs(KEYS) do
   if life ~= -2 then
     foreign = math.max(foreign, (holderOf(name)))
     if index == place then redis.call('DEL', 'hasp:turn:' .. name) end
-  elseif rank == 0 then
-    free = free + math.floor(2 ^ (index - 1))
-  elseif not kept then
+  else
     local whose, left = turn(name)
-    kept, behind = index, rank
-    wait = whose and math.max(left, 1) or patience(redis.call('ZRANGE', 'hasp:queue:' .. name, 0, 0)[1])
+    if rank == 0 or whose == ticket .. index or shares(rank, whose) then
+      free = free + math.floor(2 ^ (index - 1))
+    elseif not kept then
+      kept, behind = index, rank
+      wait = whose and math.max(left, 1) or patience(redis.call('ZRANGE', 'hasp:queue:' .. name, 0, 0)[1])
+    end
   end
   if life ~= -1 and (not held or held == -1 or life < held) then held = life end
   held = held or -1
@@ -89,5 +103,5 @@ end
 return { held, behind or ahead, length, score, now, foreign, '', wait, free, kept or 0 }
 `,
   ),
-  sha1: "fc5ebd0825cff8e68c7f98a1652e6c8184a09f52",
+  sha1: "31ee18b1410786d353267c775e0661e20f2ef2c7",
 };

@@ -17,7 +17,9 @@
  * plus sign and how long the turn lasts: then one of these asks, and a script that finds the turn
  * over drops all who are ahead of the caller. So the script that takes the key publishes to the
  * same ones, with a minus sign. There is no turn while no ticket was notified that the key is free,
- * as after the end of its TTL: then the next ask has the first ticket notified.
+ * as after the end of its TTL: then the next ask has the first ticket notified. A ticket for any
+ * one of several keys has one turn at a time, so the next key that is free goes to the next ticket
+ * (`notify.ts`, `pool.ts`).
  *
  * A ticket leaves the queue when its client gets the key, gives up, is gone, or is overtaken. One
  * whose wait is over is gone, too: its host may be stopped or cut off, with open connections. A

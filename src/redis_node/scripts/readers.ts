@@ -135,7 +135,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "ee2ae46caa7aa62fe349e47cf7c6daac230ea3f7",
+  sha1: "52a532b775f00fce3ab7433c2dab2464017bd805",
 };
 
 /**
@@ -170,7 +170,7 @@ end
 return reply
 `,
   ),
-  sha1: "a7c0f49e485f5193ddd4c4f352e8fd00e106b6d2",
+  sha1: "b469658e3e553cc06244c6af9035a3d8b0c58bea",
 };
 
 /**
@@ -194,5 +194,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "c8967a4d2b6f1b884378cce90c877a125720381f",
+  sha1: "8a91fe2c70cde204b287e1517b057c0a667de716",
 };

@@ -26,7 +26,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
 return found and (notified and 2 or 1) or 0
 `,
   ),
-  sha1: "67457f6f8aaa8e98eb5a2cac3fff3eb94d58434f",
+  sha1: "0047e9e665a907fc26d18f36ad03209f8f60d35d",
 };
 
 /**
@@ -83,7 +83,7 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "2ffa06b29ca25d945ad78880beecd09bf81c129f",
+  sha1: "9db53c04783f5f872f4190c9d44e60e37d7247a1",
 };
 
 /**
@@ -106,5 +106,5 @@ end
 return 1
 `,
   ),
-  sha1: "c9ef92585cb4262b44d3d2a213a858aa490ce25c",
+  sha1: "3b8437b82222e0c19b0934423d66668ebe72ee5a",
 };

@@ -254,6 +254,10 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
     "one that has a key of a pool stays in the queues of the others",
     ["if index ~= place then", "if false then"],
   ],
+  "one-ticket-has-all-turns": [
+    "the first of those that wait for a pool gets the turns for all its keys",
+    ["if busy(first, key) then", "if false then"],
+  ],
   "notification-of-a-pool-kept": [
     "one that has a key of a pool keeps the notification of another",
     ["if left then pass(name, nil, redis.pcall('GET', name), true) end", ""],

@@ -166,4 +166,18 @@ export const POOL_SCENARIOS: readonly Scenario[] = [
       missing: expectSoon(3, 2_000, 1_500),
     },
   ),
+  scenario(
+    "A10",
+    "of eight that are released far away, each goes to another, and at the same time",
+    {
+      clients: [
+        EIGHT.map((name) => holds(name, 2_000)),
+        ...EIGHT.map((_, index) => [waits(100 + 100 * index, { resources: EIGHT })]),
+      ],
+      network: { delayMs: 40 },
+      healAtMs: 8_000,
+      missing: all(...EIGHT.map((_, index) => expectSoon(index + 1, 2_000, 5 * 80))),
+      catches: ["one-ticket-has-all-turns"],
+    },
+  ),
 ];
