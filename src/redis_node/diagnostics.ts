@@ -14,8 +14,10 @@ import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import { ReplyError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
 import { type Reply, textReply, timeReplyMs } from "../redis/reply.ts";
-import type { CommandSender, ServerAccess } from "./command_sender.ts";
+import type { CommandSender } from "./command_sender.ts";
+import type { RedisNode } from "./redis_node.ts";
 import { settledWithin } from "../time/settled_within.ts";
+import type { TimerWheel } from "../time/timer_wheel.ts";
 import { infoField, repliesTo } from "./replies.ts";
 import { isDemoted } from "./scripts/script.ts";
 import { TRIAL, TRIED } from "./scripts/trial.ts";
@@ -74,125 +76,104 @@ interface Replies {
   readonly wallMs: number;
 }
 
-/** Asks one server about itself. */
-export class RedisDiagnostics {
-  readonly #connection: CommandSender;
-  readonly #server: ServerAccess;
-  /** The further connections that are not closed yet. */
-  readonly #further: Set<CommandSender> = new Set();
-  #closed = false;
+/**
+ * Asks a server about itself.
+ *
+ * @param node The node on it.
+ * @param timeoutMs How long the caller waits, in milliseconds. What the further connections have
+ * not shown after three quarters of it is missing in the result.
+ * @param key A key that is missing, to try commands on.
+ * @throws {RedisError} If the server cannot be reached, or cannot serve now.
+ */
+export async function diagnose(
+  node: RedisNode,
+  timeoutMs: number,
+  key: string,
+): Promise<NodeDiagnosis> {
+  const { connection, server: { wheel } } = node.parts;
+  const replies = await repliesOfOneThatAnswers(node, key);
+  const unserving = [...replies.byCommand.values()].find((reply) =>
+    reply instanceof ReplyError && UNSERVING_PREFIXES.includes(reply.prefix)
+  );
+  if (unserving) throw unserving;
+  const limitMs = replies.askedAtMs + timeoutMs * FURTHER_SHARE - wheel.clock.monotonicMs();
+  const [[first, subscribed], [second]] = await Promise.all([
+    askAnother(node, [RUN_ID_COMMAND, SUBSCRIBE_COMMAND], limitMs),
+    askAnother(node, [RUN_ID_COMMAND], limitMs),
+  ]);
+  // Clients of others may reply nothing to it.
+  const ended = subscribed === null && !connection.unconnected;
+  return plainData(diagnosisOf(replies, [first, second], subscribed, ended), connection.password);
+}
 
-  /**
-   * @param connection The node's own connection.
-   * @param server Where further connections are made.
-   */
-  constructor(connection: CommandSender, server: ServerAccess) {
-    this.#connection = connection;
-    this.#server = server;
+/**
+ * The node's own connection is given up for a moment if it led to a replica: then another one shows
+ * what is there.
+ */
+async function repliesOfOneThatAnswers(node: RedisNode, key: string): Promise<Replies> {
+  const { connection, server: { wheel } } = node.parts;
+  const ask = (connection: CommandSender) => repliesOf(connection, wheel, commandsOn(key));
+  try {
+    return await ask(connection);
+  } catch (error) {
+    const replies = isDemoted((error as Error).cause) && await withAnother(node, ask);
+    if (replies) return replies;
+    throw error;
   }
+}
 
-  /**
-   * Asks the server.
-   *
-   * @param timeoutMs How long the caller waits, in milliseconds. What the further connections have
-   * not shown after
-   *   three quarters of it is missing in the result.
-   * @param key A key that is missing, to try commands on.
-   * @throws {RedisError} If the server cannot be reached, or cannot serve now.
-   */
-  async diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {
-    const replies = await this.#askOneThatAnswers(key);
-    const unserving = [...replies.byCommand.values()].find((reply) =>
-      reply instanceof ReplyError && UNSERVING_PREFIXES.includes(reply.prefix)
-    );
-    if (unserving) throw unserving;
-    const untilMs = replies.askedAtMs + timeoutMs * FURTHER_SHARE;
-    const limitMs = untilMs - this.#server.wheel.clock.monotonicMs();
-    const [[first, subscribed], [second]] = await Promise.all([
-      this.#askAnother([RUN_ID_COMMAND, SUBSCRIBE_COMMAND], limitMs),
-      this.#askAnother([RUN_ID_COMMAND], limitMs),
-    ]);
-    // Clients of others may reply nothing to it.
-    const ended = subscribed === null && !this.#connection.unconnected;
-    const diagnosis = diagnosisOf(replies, [first, second], subscribed, ended);
-    return plainData(diagnosis, this.#connection.password);
+async function repliesOf(
+  connection: CommandSender,
+  { clock }: TimerWheel,
+  [first, ...others]: readonly (readonly string[])[],
+): Promise<Replies> {
+  // The first connection is ready at some moment before its first reply, so the round trip of the
+  // second is measured.
+  if (connection.readyAtMs === Infinity) await repliesTo(connection, [first]);
+  const askedAtMs = clock.monotonicMs();
+  const timed = repliesTo(connection, [first]).then(([reply]) => {
+    return { reply, roundTripMs: connection.receivedAtMs - askedAtMs, wallMs: clock.wallMs() };
+  });
+  const [{ reply, ...times }, replies] = await Promise.all([timed, repliesTo(connection, others)]);
+  const names = [first, ...others].map(([name]) => name);
+  const texts = [reply, ...replies].map(textReply);
+  return {
+    ...times,
+    askedAtMs,
+    byCommand: new Map(names.map((name, index) => [name, texts[index]])),
+  };
+}
+
+/** Opens one more connection for a question, unless the node is closed, and closes it. */
+async function withAnother<T>(
+  { parts: { server, others } }: RedisNode,
+  ask: (connection: CommandSender) => Promise<T>,
+): Promise<T | undefined> {
+  if (!others) return undefined;
+  const connection = server.open();
+  others.add(connection);
+  try {
+    return await ask(connection);
+  } finally {
+    connection.close().finally(() => others.delete(connection));
   }
+}
 
-  /** Closes the further connections; those of the node's own are not touched. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    await Promise.all([...this.#further].map((connection) => connection.close()));
-  }
-
-  /**
-   * The node's own connection is given up for a moment if it led to a replica: then another one
-   * shows what is there.
-   */
-  async #askOneThatAnswers(key: string): Promise<Replies> {
-    const own = this.#connection;
-    try {
-      return await this.#ask(own, commandsOn(key));
-    } catch (error) {
-      if (!isDemoted((error as Error).cause) || this.#closed) throw error;
-    }
-    const another = this.#open();
-    try {
-      return await this.#ask(another, commandsOn(key));
-    } finally {
-      this.#end(another);
-    }
-  }
-
-  async #ask(
-    connection: CommandSender,
-    [first, ...others]: readonly (readonly string[])[],
-  ): Promise<Replies> {
-    const { clock } = this.#server.wheel;
-    // The first connection is ready at some moment before its first reply, so the round trip of the
-    // second is measured.
-    if (connection.readyAtMs === Infinity) await repliesTo(connection, [first]);
-    const askedAtMs = clock.monotonicMs();
-    const timed = repliesTo(connection, [first]).then(([reply]) => {
-      return { reply, roundTripMs: connection.receivedAtMs - askedAtMs, wallMs: clock.wallMs() };
-    });
-    const [{ reply, ...times }, replies] = await Promise.all([
-      timed,
-      repliesTo(connection, others),
-    ]);
-    const names = [first, ...others].map(([name]) => name);
-    const texts = [reply, ...replies].map(textReply);
-    return {
-      ...times,
-      askedAtMs,
-      byCommand: new Map(names.map((name, index) => [name, texts[index]])),
-    };
-  }
-
-  /** Opens a connection, and returns what it answered within the limit. */
-  async #askAnother(
-    commands: readonly (readonly string[])[],
-    limitMs: number,
-  ): Promise<readonly Reply[]> {
-    if (this.#closed || limitMs <= 0) return [];
-    const connection = this.#open();
-    const replies: Reply[] = [];
+/** What another connection answered within the limit. */
+async function askAnother(
+  node: RedisNode,
+  commands: readonly (readonly string[])[],
+  limitMs: number,
+): Promise<readonly Reply[]> {
+  const replies: Reply[] = [];
+  if (limitMs <= 0) return replies;
+  await withAnother(node, (connection) => {
     const answered = commands.map(async (command, index) => {
       replies[index] = await answerTo(connection, command);
     });
-    await settledWithin(this.#server.wheel, Promise.all(answered), limitMs);
-    this.#end(connection);
-    return replies;
-  }
-
-  #open(): CommandSender {
-    const connection = this.#server.open();
-    this.#further.add(connection);
-    return connection;
-  }
-
-  #end(connection: CommandSender): void {
-    connection.close().finally(() => this.#further.delete(connection));
-  }
+    return settledWithin(node.parts.server.wheel, Promise.all(answered), limitMs);
+  });
+  return replies;
 }
 
 /**

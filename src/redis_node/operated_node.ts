@@ -8,7 +8,7 @@ import type { QuorumNode } from "../quorum/quorum_node.ts";
 import { ProtocolError, ReplyError } from "../redis/errors.ts";
 import { textReply } from "../redis/reply.ts";
 import type { CommandSender } from "./command_sender.ts";
-import { RedisDiagnostics } from "./diagnostics.ts";
+import { diagnose } from "./diagnostics.ts";
 import { RedisNode } from "./redis_node.ts";
 import { repliesTo } from "./replies.ts";
 
@@ -29,7 +29,7 @@ export type OperatedNode = Pick<
 /** Adds to a node on Redis what operators ask of it; any other node has that itself. */
 export function operated(node: QuorumNode): OperatedNode {
   if (!(node instanceof RedisNode)) return node;
-  const { name, parts: { connection, server } } = node;
+  const { name, parts: { connection } } = node;
   return {
     name,
     get readyAtMs() {
@@ -37,10 +37,7 @@ export function operated(node: QuorumNode): OperatedNode {
     },
     inspect: (key) => node.inspect(key),
     keys: (prefix) => scanKeys(connection, name, prefix),
-    diagnose(timeoutMs, key) {
-      node.diagnostics ??= new RedisDiagnostics(connection, server);
-      return node.diagnostics.diagnose(timeoutMs, key);
-    },
+    diagnose: (timeoutMs, key) => diagnose(node, timeoutMs, key),
   };
 }
 

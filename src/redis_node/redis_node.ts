@@ -16,7 +16,6 @@ import type { ReplyReceiver } from "../redis/wire.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
-import type { RedisDiagnostics } from "./diagnostics.ts";
 import { inspectKey } from "./inspect_key.ts";
 import { PendingReleases } from "./pending_releases.ts";
 import {
@@ -51,6 +50,14 @@ const UNKNOWN_SCRIPT = "NOSCRIPT";
  */
 const WHOLE = 1, REPEATED = 2, TAG_BITS = 2;
 
+/** What a node is made of, as far as operators ask for more than locks. */
+export interface NodeParts {
+  readonly connection: CommandSender;
+  readonly server: ServerAccess;
+  /** Further connections, which are closed with the node; `undefined` once that is closed. */
+  readonly others: Set<CommandSender> | undefined;
+}
+
 /** One Redis server as a node. */
 export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly name: string;
@@ -64,8 +71,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly #grouping: Grouping;
   #guard: RedisGuard | undefined = undefined;
   #subscription: ReleaseSubscription | undefined = undefined;
-  /** What has diagnosed it, which is closed with it; set from outside. */
-  diagnostics: RedisDiagnostics | undefined = undefined;
+  #others: NodeParts["others"] = new Set();
 
   constructor(server: ServerAccess, onEvent?: EventListener) {
     this.name = server.name;
@@ -150,19 +156,18 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     else this.#pendingReleases.add(leave); // makes no connection
   }
 
-  /** What it is made of, for `operated_node.ts`. */
-  get parts() {
-    return { connection: this.#connection, server: this.#server };
+  /** What operators ask it by: see `diagnostics.ts`. */
+  get parts(): NodeParts {
+    return { connection: this.#connection, server: this.#server, others: this.#others };
   }
 
   async close(): Promise<void> {
     this.#pendingReleases.sendAll(); // for the last time
     this.#grouping.flush();
-    await Promise.all([
-      this.#subscription?.close(),
-      this.diagnostics?.close(),
-      this.#connection.close(),
-    ]);
+    const others = [...this.#others ?? []];
+    this.#others = undefined;
+    const closing = [this.#connection, ...others].map((connection) => connection.close());
+    await Promise.all([this.#subscription?.close(), ...closing]);
     this.#server.close?.();
   }
 
