@@ -15,7 +15,7 @@ const MASK = "***";
  * The shortest secret that is replaced inside of words, too: most words have a shorter one's
  * letters, and stay readable.
  */
-const MASKED_LENGTH_MIN = 6;
+export const MASKED_LENGTH_MIN = 6;
 /** A character of a word. */
 const WORD = /[\p{L}\p{N}_]/u;
 /**
@@ -40,15 +40,17 @@ export function printable(
   lengthMax: number = PRINTABLE_LENGTH_MAX,
 ): string {
   // They go first: escaping or cutting might leave a part of one that is not found any more.
-  const masked = secrets.reduce(mask, text);
-  const cut = masked.length > lengthMax ? `${masked.slice(0, lengthMax)}…` : masked;
+  const safe = masked(text, secrets);
+  const cut = safe.length > lengthMax ? `${safe.slice(0, lengthMax)}…` : safe;
   return cut.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
 }
 
-function mask(text: string, secret: string): string {
+/** A text with `***` in place of secrets, as {@linkcode printable} replaces them. */
+export function masked(text: string, secrets: readonly string[]): string {
   const isWord = (character = "") => WORD.test(character);
-  return text.replaceAll(secret, (_, at: number) => {
-    const inWord = isWord(text[at - 1]) || isWord(text[at + secret.length]);
-    return inWord && secret.length < MASKED_LENGTH_MIN ? secret : MASK;
-  });
+  return secrets.reduce((text, secret) =>
+    text.replaceAll(secret, (_, at: number) => {
+      const inWord = isWord(text[at - 1]) || isWord(text[at + secret.length]);
+      return inWord && secret.length < MASKED_LENGTH_MIN ? secret : MASK;
+    }), text);
 }

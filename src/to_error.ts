@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { masked } from "./printable.ts";
+
 /** Longest text of a foreign error that is kept as it is, in UTF-16 code units. */
 const TEXT_LENGTH_MAX = 16_384;
 /** Longest text of a copy. */
@@ -10,8 +12,6 @@ const COPIED_LENGTH_MAX = 1_024;
 /** Most properties, with those of its causes, of a foreign error that is kept as it is. */
 const PROPERTIES_MAX = 128;
 
-/** What stands in place of a secret. */
-const MASK = "***";
 /** What stands in place of a text that cannot be read. */
 const UNREADABLE = "an error that cannot be read";
 
@@ -42,11 +42,6 @@ export function withoutSecrets(error: Error, secrets: readonly string[]): Error 
   return partsOf(error)?.some(shows) === false
     ? error
     : copyOf(error, masked(error.message, secrets));
-}
-
-/** A text with `***` in place of each secret. */
-export function masked(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((left, secret) => left.replaceAll(secret, MASK), text);
 }
 
 /**

@@ -6,10 +6,11 @@
  *
  * @module
  */
+import { masked, MASKED_LENGTH_MIN } from "../printable.ts";
 import { ReplyError } from "../redis/errors.ts";
 import { type RawReply, timeReplyMs } from "../redis/reply.ts";
 import { POSITION_LENGTHS, TEXTS_AT } from "../redis_node/operations.ts";
-import { masked, messageOf } from "../to_error.ts";
+import { messageOf } from "../to_error.ts";
 
 /**
  * The first words of errors that a Redis server replies with. Any other error is taken for one of
@@ -17,11 +18,6 @@ import { masked, messageOf } from "../to_error.ts";
  */
 const ERROR_PREFIX =
   /^-?(?=(?:ASK|BUSY|CLUSTERDOWN|CROSSSLOT|DENIED|ERR|EXECABORT|LOADING|MASTERDOWN|MISCONF|MOVED|NOAUTH|NOPERM|NOREPLICAS|NOSCRIPT|NOTBUSY|OOM|READONLY|TRYAGAIN|UNKILLABLE|WRONGPASS|WRONGTYPE)(?: |$))/u;
-/**
- * The shortest argument that is removed from a client's error; a shorter one may be a part of its
- * words.
- */
-const ARGUMENT_LENGTH_MIN = 6;
 /** How deep the arrays of a reply may be nested. */
 const DEPTH_MAX = 2;
 const INTEGER = /^-?\d+$/u;
@@ -69,10 +65,10 @@ export function replyErrorOf(error: unknown, commands: Commands = []): ReplyErro
   return ERROR_PREFIX.test(message) ? new ReplyError(message.replace(/^-/u, "")) : undefined;
 }
 
-/** The arguments of commands, which may be secrets. */
+/** The arguments of commands, which may be secrets; a shorter one may be a part of any word. */
 export function secretsIn(commands: Commands): string[] {
   return commands.flatMap(([, ...args]) =>
-    args.filter(({ length }) => length >= ARGUMENT_LENGTH_MIN)
+    args.filter(({ length }) => length >= MASKED_LENGTH_MIN)
   );
 }
 
