@@ -11,17 +11,12 @@ export const POOL_SUFFIX = ".";
  * A ticket's name in a queue, in front of what a message says about it. The scripts read it by the
  * same rule.
  */
-const TICKET = /^(([^:]*:[0-9a-zA-Z]+)(?::(\d+)(?::\d+)?)?\.?)(\d+)?/u;
+const TICKET = /^(([^:]*:[0-9a-zA-Z]+)(?::\d+(?::\d+)?)?\.?)(\d+)?/u;
 
 /** The parts of a ticket's name in a queue. */
 export interface TicketParts {
   /** The client's id and the number of its ticket: what the client knows the ticket by. */
   readonly name: string;
-  /**
-   * For how long others wait for the client if it is the first, in milliseconds. Missing: the
-   * ticket does not say.
-   */
-  readonly patienceMs: number | undefined;
   /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */
   readonly place: number | undefined;
   /** The ticket's id: all of that but the place. */
@@ -31,18 +26,16 @@ export interface TicketParts {
 }
 
 /**
- * Splits `<client id>:<number>:<patience>:<end>`, which for a pool a dot and the number of a key
- * follow.
+ * Splits a ticket, as `scripts/queue.ts` describes it.
  *
  * @param text The ticket, and whatever follows.
  * @returns `undefined` if it does not begin with a ticket.
  */
 export function splitTicket(text: string): TicketParts | undefined {
-  const [all = "", ticketId, name, patience, number] = TICKET.exec(text) ?? [];
+  const [all = "", ticketId, name, number] = TICKET.exec(text) ?? [];
   if (ticketId === undefined) return undefined;
   return {
     name,
-    patienceMs: patience === undefined ? undefined : Number(patience),
     place: number === undefined ? undefined : Number(number) - 1,
     ticketId,
     rest: text.slice(all.length),
@@ -133,11 +126,12 @@ export interface TimeReading {
 }
 
 /**
- * What a node reports about a key that a ticket waits for. `first`: the key is free, or held by
- * readers, and it is the ticket's turn. `next`: the key is free, it is another's turn, and the
- * ticket watches that. `taken`: the other took the key.
+ * What a node reports about a key that a ticket waits for. `first`: the key is free, and it is the
+ * ticket's turn. `beside`: readers hold the key, and the ticket, a reader's, may enter beside them.
+ * `watch`: the key is free, it is another's turn, and the ticket is to ask when that is over.
+ * `taken`: the other took the key.
  */
-export type QueueNotice = "first" | "watch" | "taken";
+export type QueueNotice = "first" | "beside" | "watch" | "taken";
 
 /** What a node reports to a ticket about a key that was released or taken. */
 export interface QueueMessage {
@@ -145,10 +139,11 @@ export interface QueueMessage {
   readonly ticketId: string;
   /** What happened, and where the ticket stands. */
   readonly notice: QueueNotice;
-  /** Only with `first`: set if readers hold the key, and it may enter beside them. */
-  readonly beside?: true;
-  /** Only with `next`: how long the turn lasts, in milliseconds. */
-  readonly turnMs?: number;
+  /**
+   * Only with `watch`: how long to wait before asking, in milliseconds: as long as the turn lasts,
+   * and longer for each watcher behind the first.
+   */
+  readonly waitMs?: number;
   /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */
   readonly place?: number | undefined;
 }
@@ -170,6 +165,6 @@ export interface ReleaseListener {
    * Called when a node cannot send notifications, because the server or a proxy does not allow it.
    */
   onRefused(nodeIndex: number, error: Error): void;
-  /** Called when a key was released or taken that a ticket of this client waits for. */
+  /** Called for each message on the client's channel that is for a ticket. */
   onQueueMessage(nodeIndex: number, message: QueueMessage): void;
 }

@@ -4,9 +4,9 @@
  *
  * Such clients poll, so they hardly find the lock free while each release hands it to a client that
  * was notified. Their releases notify nobody, so once one of them has the lock, they keep it until
- * the first in the queue happens to poll while it is free. So each side has the lock for a turn of
- * many locks. To end its side's turn, a client leaves the lock free for about as long as pollers
- * pause. It does so at random, and so rarely that both sides' turns are equally long.
+ * the first in the queue happens to poll while it is free. So each side has the lock for a spell of
+ * many locks. To end its side's spell, a client leaves the lock free for about as long as pollers
+ * pause. It does so at random, and so rarely that both sides' spells are equally long.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import type { Random } from "../time/random.ts";
 const FOREIGN_MS = 10_000;
 /** How often at most a lock that becomes free is left to them. */
 const CONCEDE_CHANCE_MAX = 0.125;
-/** For how long, in milliseconds. */
+/** For how long it is left to them, in milliseconds. */
 const CONCEDE_MS_MIN = 50;
 const CONCEDE_MS_MAX = 150;
 /** The least limit of the delay between two polls of the first in the queue, in milliseconds. */
@@ -31,20 +31,19 @@ const LATER_MS = 5;
 export class ContendedResource {
   /** Until when this client leaves a lock that has become free to clients of other libraries. */
   concededUntilMs = 0;
-  /**
-   * When such a client was last seen to have the lock; when their present turn began, and how long
-   * the last one was.
-   */
+  /** When such a client was last seen to have the lock. */
   #foreignMs = -Infinity;
+  /** When their present spell began: the time in which they have lock after lock. */
   #spellFromMs: number | undefined = undefined;
+  /** How long their last spell was. */
   #spellMs = 0;
-  /**
-   * When this client last got the lock; and how likely it leaves the lock free when it is released.
-   */
+  /** When this client last got the lock. */
   #wonMs = 0;
+  /** How likely it leaves the lock free when it is released. */
   #chance = CONCEDE_CHANCE_MAX;
-  /** When the keys of such a client expire, and since when it has the lock. */
+  /** When the keys of such a client expire. */
   #endMs = -Infinity;
+  /** Since when it has the lock. */
   #sinceMs = 0;
 
   /** An attempt found out whether a client of another library has the lock. */
@@ -73,14 +72,19 @@ export class ContendedResource {
    * long.
    */
   concede(nowMs: number, random: Random): void {
-    if (this.concedeMsMax(nowMs) === 0 || random.fraction() >= this.#chance) return;
+    if (!this.isForeignSeen(nowMs) || random.fraction() >= this.#chance) return;
     this.concededUntilMs = nowMs + CONCEDE_MS_MIN +
       (CONCEDE_MS_MAX - CONCEDE_MS_MIN) * random.fraction();
   }
 
+  /** Whether a client of another library had the lock lately. */
+  isForeignSeen(nowMs: number): boolean {
+    return nowMs - this.#foreignMs < FOREIGN_MS;
+  }
+
   /** For how long at most clients of this library leave the lock to others, in milliseconds. */
   concedeMsMax(nowMs: number): number {
-    return nowMs - this.#foreignMs < FOREIGN_MS ? CONCEDE_MS_MAX : 0;
+    return this.isForeignSeen(nowMs) ? CONCEDE_MS_MAX : 0;
   }
 
   /**

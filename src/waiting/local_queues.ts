@@ -93,7 +93,7 @@ export class LocalQueues {
     const pause = new Pause(this.#nodeSet.wheel, limitMs, signal);
     this.#open(name).calls.set(caller, pause.end);
     await pause.over;
-    return !this.#queues.get(name)?.calls.delete(caller);
+    return !this.#queues.get(name)?.calls.delete(caller); // who gave it its turn took it out
   }
 
   /** The queue of that name, if a call waits or has waited. */
@@ -162,9 +162,7 @@ export class LocalQueues {
   noteReleased(name: string, othersWait: boolean): void {
     // mutation: release-forgets-who-waits
     if (othersWait) this.remember(name);
-    else if (this.#contended.get(name)?.concedeMsMax(this.#nowMs) === 0) {
-      this.#contended.delete(name);
-    }
+    else if (!this.#contended.get(name)?.isForeignSeen(this.#nowMs)) this.#contended.delete(name);
   }
 
   /** The first call has the lock now. */

@@ -10,7 +10,7 @@
  *
  * - A node has notified it (`#planNotified`), unless the lock is left to clients of other libraries
  *   for a moment.
- * - Another's turn should be over (`#overtakeMs`).
+ * - Another's turn is over, and that client has not used it (`#overtakeMs`).
  * - So many of the keys in its way have expired that a quorum is possible; or, ever more rarely,
  *   nothing has happened (`#planUnnotified`).
  * - Too few nodes can notify it, so it polls (`#planAsk`); or one more can than when it last asked
@@ -36,7 +36,7 @@ import { Ticket, type WaitingCall } from "./ticket.ts";
 /** By how much longer each wait is than the one before if the vote was split. */
 const SPLIT_FACTOR = 4;
 /**
- * How long at least the first in the queue waits before it asks though nothing has happened, in
+ * The least limit of the delay before the first in the queue asks though nothing has happened, in
  * milliseconds.
  */
 const IDLE_MS_MIN = 500;
@@ -48,18 +48,19 @@ const IDLE_MS_MAX = 60_000;
  */
 const STAGGER_MS = 20;
 /**
- * How many tickets at most are ahead of one that asks each time that a key in its way should have
- * expired: its holder may extend it. Those behind ask ever more rarely.
+ * With so many tickets ahead or fewer, it asks each time that a key in its way should have expired.
+ * Those behind ask ever more rarely, because the holder may extend its key each time.
  */
 const AHEAD_MAX = 2;
-/** Shortest wait for the other nodes' notifications, in milliseconds. */
+/** The least round trip for which it waits for other nodes' notifications, in milliseconds. */
 const GRACE_MS_MIN = 2;
 /** The longest round trip that is believed, in milliseconds: one that took longer was held up. */
 const ROUND_TRIP_MS_MAX = 100;
 /**
- * By how much later it looks at most because the nodes' messages come one by one, in milliseconds.
+ * How much later it asks than when another's turn is over, in milliseconds: the nodes' messages
+ * come one by one.
  */
-const LOOK_MS_MAX = 2;
+const OVERTAKE_LATER_MS = 2;
 /**
  * How many round trips pass between two polls while subscriptions are being made; doubled each
  * time.
@@ -73,7 +74,7 @@ const POLL_ROUND_TRIP_MS_MAX = 5;
 
 /** Waits in the queues, for one caller after another. */
 export class QueuedWaiter implements TicketListener {
-  /** Whether the last wait ended because a node notified the call of a release. */
+  /** Whether a node notified the ticket during the last wait. */
   notified = false;
   /** The settings of the call that waits. */
   settings!: Settings;
@@ -88,28 +89,29 @@ export class QueuedWaiter implements TicketListener {
   #notifiedOn = 0;
   /** Which key of a pool the first of them said is free. */
   #notifiedPlace: number | undefined = undefined;
-  /** When to ask, by the monotonic clock: because of a notification, and otherwise. */
+  /** When to ask because of a notification, by the monotonic clock, as all times here. */
   #notifiedMs = Infinity;
-  #askMs = Infinity;
-  /** When another's turn should be over, by the same clock; and for which key of a pool. */
+  /** When to ask because another's turn is over. */
   #overtakeMs = Infinity;
+  /** Which key of a pool that turn is for. */
   #overtakePlace: number | undefined = undefined;
-  /** One bit a node: those on which the key was taken since. */
+  /** One bit a node: those on which that key was taken since. */
   #takenOn = 0;
+  /** When to ask for any other reason. */
+  #askMs = Infinity;
   /** Plans the next ask again, while too few nodes have answered the last one. */
   #planAgain: (() => void) | undefined = undefined;
   /** How long the slowest node took to answer last, in milliseconds. */
   #roundTripMs = 0;
-  /**
-   * Whether all notifications since the last ask say that it may enter beside readers; and how
-   * often in a row it followed such, and another of its keys was in the way.
-   */
+  /** Whether all notifications since the last ask say that it may enter beside readers. */
   #isBeside = true;
+  /** How often in a row it followed such, and another of its keys was in the way. */
   #entries = 0;
   /** Whether too few nodes answered the last ask. */
   #unanswered = false;
-  /** How often in a row: the vote was split; nothing happened. */
+  /** How often in a row the vote was split. */
   #splits = 0;
+  /** How often in a row it asked though no node had notified it. */
   #idles = 0;
   #pause: Pause | undefined = undefined;
   /** Whether this client has the lock. */
@@ -145,8 +147,8 @@ export class QueuedWaiter implements TicketListener {
   nextTicket(leftMs: number): QueueTicket | undefined {
     this.#notifiedOn = 0;
     this.#isBeside = true;
-    const isSent = this.ticket.send(this.#nowMs, leftMs, this.#wanted.keys);
-    return isSent ? this.ticket : undefined;
+    const isReady = this.ticket.prepare(this.#nowMs, leftMs, this.#wanted.keys);
+    return isReady ? this.ticket : undefined;
   }
 
   /**
@@ -175,7 +177,7 @@ export class QueuedWaiter implements TicketListener {
   ): Promise<void> {
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
     this.#unanswered = denied.unanswered;
-    // meanwhile it had keys that another needs
+    // the one whose turn it is could not take these keys: its turn counts for longer
     if (denied.granted > 0) this.#overtakeMs += denied.elapsedMs;
     this.#notifiedMs = Infinity;
     if (this.#notifiedOn !== 0) this.#planNotified();
@@ -185,7 +187,7 @@ export class QueuedWaiter implements TicketListener {
       return Math.min(notifiedMs, this.#askMs, this.#overtakeMs);
     };
     await this.#sleepUntil(dueMs, limitMs, signal);
-    this.#planAgain?.(); // grants may have come since, of which no node reports to the ticket
+    this.#planAgain?.(); // for what it notes of votes that came late
     this.#planAgain = undefined;
     this.notified = this.#notifiedOn !== 0;
     if (this.#overtakeMs <= this.#nowMs) this.#overtakeMs = Infinity;
@@ -211,17 +213,17 @@ export class QueuedWaiter implements TicketListener {
     }
   }
 
-  onQueueMessage(nodeIndex: number, { notice, turnMs, place, beside }: QueueMessage): void {
+  onQueueMessage(nodeIndex: number, { notice, waitMs, place }: QueueMessage): void {
     // the lock is this client's: its release takes the ticket out and notifies the next
     if (this.#parked) return;
     const bit = 1 << nodeIndex;
-    if (notice === "first") {
+    if (notice === "first" || notice === "beside") {
       if (this.#notifiedOn === 0) {
         this.#resource.concede(this.#nowMs, this.#random);
         this.#notifiedPlace = place;
       }
       this.#notifiedOn |= bit;
-      if (!beside) this.#isBeside = false;
+      if (notice === "first") this.#isBeside = false;
       this.#idles = this.ticket.joins = 0;
       if (this.#pause) this.#planNotified();
     } else if (this.#unanswered || !this.#watches(place)) {
@@ -233,7 +235,9 @@ export class QueuedWaiter implements TicketListener {
     } else {
       if (this.#takenOn & bit) this.#takenOn = 0; // and released again
       // mutation: notified-first-never-overtaken
-      if (!this.#isTaken) this.#overtakeIn(turnMs! + this.#graceMs(LOOK_MS_MAX));
+      if (!this.#isTaken) {
+        this.#overtakeIn(waitMs! + OVERTAKE_LATER_MS * (0.5 + this.#random.fraction()));
+      }
     }
     this.#pause?.end();
   }
@@ -320,8 +324,7 @@ export class QueuedWaiter implements TicketListener {
   }
 
   /**
-   * When to ask after an attempt though nothing happens, by the monotonic clock. May plan to look,
-   * too.
+   * When to ask after an attempt though nothing happens. May plan to overtake, too.
    */
   #planAsk(attempt: number, denied: Round): number {
     const { hasQuorum, isReady } = this.#notifications;
@@ -334,9 +337,9 @@ export class QueuedWaiter implements TicketListener {
     const pollMs = this.#nowMs + spreadMs(this.#nodeSet.wheel, this.settings, attempt);
     if (denied.unanswered) return pollMs;
     if (hasQuorum && !isQueued && askedCount < quorum) return this.#nowMs;
-    const livesMs = this.ticket.freeInMs(denied);
-    if (livesMs.length >= quorum) {
-      const askMs = this.#planUnnotified(denied, livesMs[quorum - 1]);
+    const freeInMs = this.ticket.freeInMs(denied);
+    if (freeInMs.length >= quorum) {
+      const askMs = this.#planUnnotified(denied, freeInMs[quorum - 1]);
       return hasQuorum ? askMs : Math.min(askMs, pollMs);
     }
     // If the round was decided early, the other nodes' answers are on their way.
@@ -392,7 +395,7 @@ export class QueuedWaiter implements TicketListener {
   }
 
   /**
-   * Plans to look when it may be the ticket's turn on a quorum of nodes.
+   * Plans to ask when the turns of those ahead are over on so many nodes that it can get a quorum.
    *
    * @param granted How many nodes granted the last attempt.
    */
@@ -403,7 +406,7 @@ export class QueuedWaiter implements TicketListener {
     if (needed > 0) this.#overtakeIn(turns[needed - 1] + STAGGER_MS * (ahead - 1));
   }
 
-  /** Looks in so many milliseconds, unless it does so before. */
+  /** Asks in so many milliseconds, unless it does so before. */
   #overtakeIn(delayMs: number): void {
     const moreMs = this.#resource.concedeMsMax(this.#nowMs);
     // mutation: stuck-first-never-overtaken

@@ -57,15 +57,14 @@ export class Ticket implements QueueTicket {
   /** One bit a node: those that have the ticket in their queues and can notify it. */
   #queuedOn = 0;
   /**
-   * One bit a node: those that could notify the ticket when it last asked, but for some that could
-   * not since.
+   * One bit a node: those that could notify the ticket when it last asked. A node that cannot any
+   * more is taken out unless a quorum of others has the ticket, so that its return is a reason to
+   * ask.
    */
   #askedOn = 0;
-  /**
-   * Whether the ticket may be in a queue; and the keys whose queues it leaves wherever an answer
-   * says that it is there.
-   */
+  /** Whether the ticket may be in a queue. */
   #stands = false;
+  /** The keys whose queues it leaves wherever an answer says that it is there. */
   #left: readonly string[] | undefined = undefined;
 
   /** @param onPosition Called after each answer. */
@@ -147,7 +146,7 @@ export class Ticket implements QueueTicket {
    * @param leftMs How long its caller waits yet, in milliseconds. If that is longer than what the
    * nodes know, because it has another caller now, it gets another id, in the same place.
    */
-  send(nowMs: number, leftMs: number, keys: readonly string[]): boolean {
+  prepare(nowMs: number, leftMs: number, keys: readonly string[]): boolean {
     const { subscribed, clock, hasQuorum } = this.#notifications;
     if (!hasQuorum) {
       this.leave(keys);
@@ -197,8 +196,8 @@ export class Ticket implements QueueTicket {
   }
 
   /**
-   * How long keys will be in the way, node by node, as far as it is known, the shortest first, in
-   * milliseconds.
+   * When each node of which that is known should have nothing in the way, from now, in
+   * milliseconds, the soonest first.
    */
   freeInMs(round: Round): number[] {
     return this.#nodeSet.nodes.flatMap((_, nodeIndex) => {

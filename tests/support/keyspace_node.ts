@@ -175,10 +175,10 @@ export class KeyspaceNode implements QuorumNode {
   notify(
     member: string,
     notice: queue.QueueNotice = "first",
-    turnMs = 50,
+    waitMs = 50,
   ): void {
     const { ticketId = member, place } = queue.splitTicket(member) ?? {};
-    this.#listener!.onQueueMessage(this.#nodeIndex, { ticketId, notice, turnMs, place });
+    this.#listener!.onQueueMessage(this.#nodeIndex, { ticketId, notice, waitMs, place });
   }
 
   /** Ends the subscription, for the time being. */

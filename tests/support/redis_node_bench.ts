@@ -196,8 +196,8 @@ export class NodeBench extends StreamBench implements ReleaseListener {
     this.notices.push(["unsupported", nodeIndex, error.message]);
   }
 
-  onQueueMessage(nodeIndex: number, { ticketId, notice, turnMs, place }: QueueMessage): void {
-    const more = [turnMs, place].filter((part) => part !== undefined);
+  onQueueMessage(nodeIndex: number, { ticketId, notice, waitMs, place }: QueueMessage): void {
+    const more = [waitMs, place].filter((part) => part !== undefined);
     this.notices.push([notice, nodeIndex, ticketId, ...more]);
   }
 

@@ -50,36 +50,35 @@ export const QUEUE_TTL_MS = 180_000;
  * time, in milliseconds.
  */
 export const QUEUE_LEAD_MS = 250;
-/** What stands before a client's id in the name of its channel. */
+/** What precedes a client's id in the name of its channel. */
 export const WAKE_CHANNEL = "hasp:wake:";
-/**
- * What follows a second ticket in the message that the first was notified, and that it has the key.
- */
+/** What follows a ticket in the message that it is another's turn. */
 export const WATCH_SUFFIX = "+";
-/** See {@linkcode WATCH_SUFFIX}. */
+/** What follows it in the message that the other took the key. */
 export const TAKEN_SUFFIX = "-";
 /** What follows a reader's ticket in the message that it may enter beside others. */
 export const BESIDE_SUFFIX = "*";
-/** What precedes a key in the name under which it is kept whose turn it is. */
+/** What precedes a key in the name of what says whose turn it is. */
 export const TURN_PREFIX = "hasp:turn:";
-/** For how long it is kept that a turn is over, in milliseconds. */
+/** For how long that outlives the turn, in milliseconds: so scripts see that there was one. */
 export const TURN_OVER_MS = 3_000;
 /** For how long a turn lasts at least and at most, in milliseconds. */
 export const PATIENCE_MS_MIN = 50;
 export const PATIENCE_MS_MAX = 1_000;
 
-/** What follows the ticket in a message: nothing, `*`, `-`, or `+<how long the turn lasts>`. */
+/** What follows the ticket in a message: nothing, `*`, `-`, or `+<how long to wait>`. */
 const NEWS = /^(?:([*-])|\+(\d+))?$/u;
+/** What they mean. */
+const NOTICES = { "*": "beside", "-": "taken" } as const;
 
 /** Reads a message on a client's channel; `undefined` if it is for no ticket. */
 export function readMessage(text: string): QueueMessage | undefined {
   const { ticketId, place, rest } = splitTicket(text) ?? {};
   const news = NEWS.exec(rest ?? " ");
   if (!ticketId || !news) return undefined;
-  const [, sign, turnMs] = news;
-  if (sign === "*") return { ticketId, place, notice: "first", beside: true };
-  if (turnMs === undefined) return { ticketId, place, notice: sign ? "taken" : "first" };
-  return { ticketId, place, notice: "watch", turnMs: Number(turnMs) };
+  const [, sign, waitMs] = news;
+  if (waitMs !== undefined) return { ticketId, place, notice: "watch", waitMs: Number(waitMs) };
+  return { ticketId, place, notice: sign ? NOTICES[sign as keyof typeof NOTICES] : "first" };
 }
 
 /**
