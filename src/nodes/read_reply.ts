@@ -9,7 +9,7 @@
 import { masked, MASKED_LENGTH_MIN } from "../printable.ts";
 import { ReplyError } from "../redis/errors.ts";
 import { type RawReply, timeReplyMs } from "../redis/reply.ts";
-import { POSITION_LENGTHS, TEXTS_AT } from "../redis_node/operations.ts";
+import { POSITION_LENGTHS, TEXT_AT } from "../redis_node/operations.ts";
 import { messageOf } from "../to_error.ts";
 
 /**
@@ -127,11 +127,11 @@ function integersOf(reply: PlainReply): number | number[] | undefined {
   return integers.every((integer) => integer !== undefined) ? integers : undefined;
 }
 
-/** A place in queues: integers, but for two texts. */
+/** A place in queues: integers, and one text. */
 function queueReplyOf(reply: PlainReply): RawReply | undefined {
   if (!Array.isArray(reply) || !POSITION_LENGTHS.includes(reply.length)) return undefined;
   const parts = reply.map((part, index) => {
-    if (!TEXTS_AT.includes(index)) return integerOf(part);
+    if (index !== TEXT_AT) return integerOf(part);
     return typeof part === "string" ? encoder.encode(part) : undefined;
   });
   return parts.every((part) => part !== undefined) ? parts : undefined;

@@ -53,25 +53,14 @@ export interface QueuePosition {
   readonly ahead: number;
   /** How many tickets are in the queue, this one included. */
   readonly length: number;
-  /**
-   * The ticket's score, which may be later than what the client asked for. Missing: the node has no
-   * scores.
-   */
-  readonly score?: number;
-  /**
-   * The node's clock when it answered, in milliseconds since 1970. Missing: the node does not
-   * report it.
-   */
-  readonly timeMs?: number;
-  /**
-   * Whether a key has a value of another library, whose release notifies nobody. Missing: the node
-   * does not report it.
-   */
-  readonly foreign?: boolean;
-  /**
-   * The value of a key that is held, but by readers. Missing or empty: the node does not report it.
-   */
-  readonly value?: string;
+  /** The ticket's score, which may be later than what the client asked for. */
+  readonly score: number;
+  /** The node's clock when it answered, in milliseconds since 1970. */
+  readonly timeMs: number;
+  /** Whether a key has a value of another library, whose release notifies nobody. */
+  readonly foreign: boolean;
+  /** The value of a key that is held, or of one of its readers. Empty: no key is held. */
+  readonly value: string;
   /**
    * Only with a pool: which of its keys are free for this ticket, as in {@linkcode
    * LockRequest.deny}.
@@ -80,10 +69,10 @@ export interface QueuePosition {
   /** Only with a pool: the index of a key that is free, but for another ticket, or -1. */
   readonly kept?: number;
   /**
-   * How long it is another's turn for keys that are free, in milliseconds; with a pool, for `kept`.
-   * Missing or 0: it is not.
+   * How long to wait before asking if it is another's turn for keys that are free, in milliseconds;
+   * with a pool, for `kept`. 0: it is not.
    */
-  readonly turnMs?: number;
+  readonly turnMs: number;
 }
 
 /** A waiting call of this client in the queues of the nodes. */

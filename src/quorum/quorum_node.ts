@@ -92,9 +92,9 @@ export const UNREAD: Omit<QuorumRequest, keyof LockRequest> = {
 };
 
 /**
- * A node as the algorithm asks it. `acquire`, `extend`, `release` and `raiseCounters` do what
- * {@linkcode LockNode} describes, answer by calling `answer` of the request exactly once, during
- * the call or later, and do not throw.
+ * A node as the algorithm asks it. `acquire`, `adopt`, `extend`, `release` and `raiseCounters` do
+ * what {@linkcode LockNode} describes, answer by calling `answer` of the request exactly once,
+ * during the call or later, and do not throw.
  */
 export interface QuorumNode {
   /** See {@linkcode LockNode.name}. */

@@ -90,7 +90,10 @@ export interface CommandSender {
 
 /** What a sender reports to its node. */
 export interface SenderEvents extends AvailabilityEvents {
-  /** Commands can be sent; whatever was known of the last connection is void. */
+  /**
+   * Commands can be sent, on a new connection: whatever was known of the last one is void. Unlike
+   * `onAvailable`, which comes once after an outage, this comes for each connection.
+   */
   onConnected?(): void;
   /** Commands cannot be sent. */
   onDisconnected?(): void;

@@ -85,8 +85,8 @@ type PositionReply = [
 ];
 /** How many parts it has: without those two, and with them. */
 export const POSITION_LENGTHS: readonly number[] = [8, 10];
-/** Which of them are texts. */
-export const TEXTS_AT: readonly number[] = [6];
+/** Which of them is a text. */
+export const TEXT_AT = 6;
 
 // Acquisitions
 
@@ -299,13 +299,13 @@ function isDenial(reply: RawReply, { pool }: QuorumRequest): boolean {
 }
 
 /**
- * Whether a reply is a place in queues: integers, but for a value and a ticket. A client that turns
- * texts into numbers may do so with these two.
+ * Whether a reply is a place in queues: integers, and a value, which a client that turns texts into
+ * numbers may have turned into one.
  */
 function isPosition(reply: RawReply, { pool }: QuorumRequest): boolean {
   return Array.isArray(reply) &&
     reply.length === POSITION_LENGTHS[pool ? 1 : 0] &&
-    reply.every((part, index) => TEXTS_AT.includes(index) ? !Array.isArray(part) : isNumber(part));
+    reply.every((part, index) => index === TEXT_AT ? !Array.isArray(part) : isNumber(part));
 }
 
 function isNumber(reply: RawReply): reply is number {

@@ -66,7 +66,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly #onEvent: EventListener | undefined;
   readonly #connection: CommandSender;
   readonly #pendingReleases: PendingReleases;
-  /** The scripts that were sent whole on this connection, and whether that was answered. */
+  /**
+   * The scripts that were sent whole on this connection: `true` once the server has answered, and
+   * so knows it.
+   */
   readonly #scripts: Map<Script, boolean> = new Map();
   readonly #grouping: Grouping;
   #guard: RedisGuard | undefined = undefined;
@@ -297,8 +300,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     // mutation: script-sent-for-undone-attempt
     if (kind !== "release" && !request.wanted) return false;
     if (!script) return false;
-    // It goes out whole now, unless that was done behind the command that failed: many calls in
-    // flight cause one whole script, not one each.
+    // It goes out whole now, unless a whole one is under way already: many calls in flight cause
+    // one whole script, not one each.
     if (tag & REPEATED || this.#scripts.get(script)) this.#scripts.delete(script);
     this.#send(operation, request, tag >> TAG_BITS, REPEATED);
     return true;

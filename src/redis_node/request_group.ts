@@ -45,8 +45,9 @@ export class RequestGroup implements QuorumRequest {
 }
 
 /**
- * A group that takes further requests. The nodes of a client are asked the same in the same order,
- * so they share it.
+ * A group that takes further requests. The first node that is asked builds it, and leaves it in
+ * `shared` of every request behind the first. A further node that was asked the same so far finds
+ * it there, and only counts.
  */
 class OpenGroup {
   readonly single: Operation;
@@ -102,15 +103,14 @@ export class Grouping {
   enabled = false;
   readonly #connection: CommandSender;
   readonly #send: Send;
-  /** The first request of this tick, and what it asks. */
+  /** The first request of this tick. */
   #first: QuorumRequest | undefined = undefined;
+  /** What it asks. */
   #operation: Operation | undefined = undefined;
   #nodeIndex = 0;
-  /**
-   * The group that begins with it, once there is a second one, and how many of its requests this
-   * node was asked.
-   */
+  /** The group that begins with it, once there is a second request. */
   #group: OpenGroup | undefined = undefined;
+  /** How many requests of this tick the node was asked so far. */
   #count = 0;
 
   /**

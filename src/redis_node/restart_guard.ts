@@ -281,9 +281,9 @@ function quarantineOf(
 }
 
 /**
- * What every counter of fencing tokens is below that a node had before its restart. The node came
- * back with what was on its disk, so its counters may be below what it replied; until they are at
- * least this they do not count. A counter is ahead of the node's clock by {@linkcode
+ * An upper bound of all counters of fencing tokens that a node had before its restart. The node
+ * came back with what was on its disk, so its counters may be below what it replied; until they are
+ * at least this they do not count. A counter is ahead of the node's clock by {@linkcode
  * COUNTER_LEAD_MS_MAX} at the most. No client's clock decides this, so one that is wrong cannot
  * raise counters.
  *

@@ -400,8 +400,8 @@ export class QueuedWaiter implements TicketListener {
    * @param granted How many nodes granted the last attempt.
    */
   #planOvertaking(positions: readonly QueuePosition[], ahead: number, granted: number): void {
-    const turns = positions.filter(({ turnMs, kept }) => turnMs && this.#watches(kept))
-      .map(({ turnMs }) => turnMs!).sort((one, other) => one - other);
+    const turns = positions.filter(({ turnMs, kept }) => turnMs > 0 && this.#watches(kept))
+      .map(({ turnMs }) => turnMs).sort((one, other) => one - other);
     const needed = Math.min(this.#nodeSet.quorum - granted, turns.length);
     if (needed > 0) this.#overtakeIn(turns[needed - 1] + STAGGER_MS * (ahead - 1));
   }

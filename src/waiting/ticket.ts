@@ -177,8 +177,7 @@ export class Ticket implements QueueTicket {
     // it had won another node's key by then
     if (this.#left) return this.#leaveNode(nodeIndex, this.#left);
     const { clock, subscribed } = this.#notifications;
-    const { timeMs } = position;
-    if (timeMs !== undefined) clock.read(nodeIndex, { timeMs, sentMs, receivedMs });
+    clock.read(nodeIndex, { timeMs: position.timeMs, sentMs, receivedMs });
     this.#queuedOn |= subscribed & 1 << nodeIndex;
     this.#positions[nodeIndex] = position;
     this.#positionsMs = receivedMs;
@@ -217,7 +216,7 @@ export class Ticket implements QueueTicket {
     });
     // Nodes that granted have put the ticket back with its own score.
     const scores = [
-      ...positions.map(({ score = 0 }) => score),
+      ...positions.map(({ score }) => score),
       ...Array(round.granted).fill(this.score),
     ].sort(ascending);
     // mutation: scores-stay-apart

@@ -103,9 +103,9 @@ end
  * watches the first of them. Drops tickets whose clients are gone. Returns whether somebody but
  * `own` waits. See `readers.ts`.
  *
- * `pass(key, own, held, kept)` is `notify` if the key is free, and `rouse` if readers hold it, by
- * what it holds: of every script after which somebody else may be the first. Returns nothing, or
- * `false`, if nobody waits.
+ * `pass(key, own, held, kept)` is for every script after which somebody else may be the first. It
+ * calls `notify` if the key is free, and `rouse` if readers hold it, and returns what that returns.
+ * It does nothing if somebody else holds the key.
  */
 export const PASS = `local function reads(ticket)
   return ticket:find('^[^:]*:R')

@@ -3,7 +3,7 @@
  *
  * An attempt is for one key of the pool, and a node that denies it says which of the others are
  * free. A ticket stands in the queues of all keys of the pool, with one score. Its id ends with a
- * dot, `<client id>:<number>:<patience>.`, and in the queue of each key the number of the key
+ * dot, `<client id>:<number>:<patience>:<end>.`, and in the queue of each key the number of the key
  * follows, so that a notification says which key is free.
  *
  * @module

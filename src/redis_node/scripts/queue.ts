@@ -9,17 +9,23 @@
  * end is when its wait is over, in seconds since 1970; a wait without end has none.
  *
  * A client subscribes to one channel, `hasp:wake:<client id>`, and queues only while a quorum of
- * nodes can notify it: as the first on a minority it would keep others waiting, and win nothing. A
- * script that frees a key gives the first ticket its turn: it keeps under `hasp:turn:<key>` whose
- * turn it is, and for how long by its own clock, and publishes the ticket to its client's channel.
- * If nobody subscribes to that, the client is gone: the script drops the ticket and goes on with
- * the next one. It also publishes the second, the fifth and the last ticket to theirs, each with a
- * plus sign and how long the turn lasts: then one of these asks, and a script that finds the turn
- * over drops all who are ahead of the caller. So the script that takes the key publishes to the
- * same ones, with a minus sign. There is no turn while no ticket was notified that the key is free,
- * as after the end of its TTL: then the next ask has the first ticket notified. A ticket for any
- * one of several keys has one turn at a time, so the next key that is free goes to the next ticket
- * (`notify.ts`, `pool.ts`).
+ * nodes can notify it: as the first on a minority it would keep others waiting, and win nothing.
+ * What a script publishes there is a ticket, and a sign behind it:
+ *
+ * - nothing: the key is free, and it is the ticket's turn. Or another has overtaken it: it is to
+ *   ask again, and gets its place back.
+ * - `+` and a time: the key is free, and it is another's turn. The ticket is to ask after so many
+ *   milliseconds. It is the second, the fifth or the last; each waits at least 50 ms longer than
+ *   the one before.
+ * - `-`: that other took the key, so there is nothing to ask for.
+ * - `*`: readers hold the key, and the ticket, a reader's, may enter beside them.
+ *
+ * A script that frees a key gives the first ticket its turn. It keeps under `hasp:turn:<key>` whose
+ * turn it is, and for how long by its own clock. If nobody subscribes to the ticket's channel, the
+ * client is gone: the script drops the ticket, and goes on with the next one. A script that finds a
+ * turn over drops all who are ahead of its caller. While no ticket was notified, as after the end
+ * of a key's TTL, nobody has a turn: the next ask gives it to the first. A ticket for any one of
+ * several keys has one turn at a time, so the next key that is free goes to the next ticket.
  *
  * A ticket leaves the queue when its client gets the key, gives up, is gone, or is overtaken. One
  * whose wait is over is gone, too: its host may be stopped or cut off, with open connections. A

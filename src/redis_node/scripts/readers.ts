@@ -37,7 +37,7 @@ export const READERS_PREFIX = "hasp:readers:";
 
 /**
  * `settle(key)` drops readers whose deadline is over, and gives the key and the set the latest
- * deadline of the others. Without others, deletes the key.
+ * deadline of the others. Without others, deletes the key, and returns true.
  *
  * `deadline(key, value)` is that of a reader; 0 without one, or if it is over.
  *

@@ -8,7 +8,8 @@ import { lua, type Script } from "./script.ts";
 
 /**
  * `KEYS` one resource; `ARGV` value: deletes the key if it holds the value. Returns 0 if it did
- * not, 1 if it did, 2 if it did and a waiter was notified. Without waiters it makes three calls.
+ * not, 1 if it did, 2 if it did and a waiter was notified. If the key is missing, gives the first
+ * its turn unless somebody has it. Without waiters it makes three calls.
  */
 export const RELEASE: Script = {
   source: /* @__PURE__ */ lua(

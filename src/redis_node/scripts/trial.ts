@@ -13,9 +13,9 @@ export const TRIED: readonly string[] = [
 ];
 
 /**
- * `KEYS` a key that is missing: calls every command that the scripts of locks call, on this key,
- * its queue and its counter. Returns the numbers of the commands that were refused, by their places
- * in {@linkcode TRIED}.
+ * `KEYS` a key that is missing: calls the commands of the scripts that a diagnosis does not call
+ * otherwise, and `TYPE`, on this key, its queue and its counter. Returns the numbers of the
+ * commands that were refused, by their places in {@linkcode TRIED}.
  *
  * The calls change nothing, because all three keys are missing. The two commands that count would
  * create the counter; they are called only if it can be deleted again, which is done in the same

@@ -14,7 +14,16 @@ import { Cluster } from "../../support/cluster.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
 const DOWN = new Error("down");
-const POSITION = { remainingMs: 1, ahead: 0, length: 1 };
+const POSITION = {
+  remainingMs: 1,
+  ahead: 0,
+  length: 1,
+  score: 0,
+  timeMs: 0,
+  foreign: false,
+  value: "",
+  turnMs: 0,
+};
 
 /** A round that may have set a key on each node. */
 function setUp(nodeCount: number) {
