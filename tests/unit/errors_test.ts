@@ -6,13 +6,7 @@ import {
   QuorumError,
   RedlockError,
 } from "../../src/errors.ts";
-import {
-  isHopeless,
-  lockHeldError,
-  nodeErrors,
-  quorumError,
-  voteCount,
-} from "../../src/messages.ts";
+import { lockHeldError, nodeErrors, quorumError, voteCount } from "../../src/messages.ts";
 import type { Vote } from "../../src/vote.ts";
 
 const VOTES: Vote[] = [
@@ -111,36 +105,6 @@ for (
   });
 }
 
-Deno.test("quorumError() lets no server forge lines", () => {
-  const votes = [failed("ERR no\n2026-01-01 all is well\x1b[2J")];
-  const error = quorumError("acquire", ["a"], votes, 1);
-  const shown = "ERR no\\u{a}2026-01-01 all is well\\u{1b}[2J";
-  assertEquals(error.message.endsWith(`; first error: ${shown}`), true, error.message);
-  assertEquals((error.cause as Error).message.endsWith(`: ${shown}`), true);
-});
-
-Deno.test("isHopeless() is true once the nodes that refuse for good leave no quorum of others", () => {
-  for (
-    const [outcomes, nodeCount, quorum, hopeless] of [
-      ["PP", 3, 2, true],
-      ["P", 3, 2, false],
-      ["PG", 3, 2, false],
-      ["PF", 3, 2, false],
-      ["PFP", 3, 2, true],
-      ["PP", 4, 3, true],
-      ["PP", 5, 3, false],
-      ["PPP", 5, 3, true],
-      ["P", 1, 1, true],
-      ["FFF", 3, 2, false],
-    ] as const
-  ) {
-    const votes = [...outcomes].map((letter) =>
-      letter === "G" ? VOTES[0] : failed("why", letter === "P")
-    );
-    assertEquals(isHopeless(votes, nodeCount, quorum), hopeless, outcomes);
-  }
-});
-
 const DENIED: Vote[] = ["a", "b"].map((node) => ({ node, outcome: "denied", elapsedMs: 1 }));
 const DENIED_TWICE = "0 of 3 nodes granted it, 2 denied, 2 are needed";
 const HOLDER = { holder: "7c1f09be", label: "web 3", acquiredAt: undefined };
@@ -184,16 +148,6 @@ for (
     assertEquals(error.message, `Cannot acquire lock "a": ${why}`);
   });
 }
-
-Deno.test("lockHeldError() carries what is known of the key and of those who wait", () => {
-  const error = lockHeldError({ ...HELD, remainingMs: 20.5, waiters: 3 });
-  assertEquals([error.remainingMs, error.waiters, error.cause], [20.5, 3, undefined]);
-  assertEquals(error.votes, DENIED);
-  assertEquals([lockHeldError(HELD).remainingMs, lockHeldError(HELD).waiters], [
-    undefined,
-    undefined,
-  ]);
-});
 
 Deno.test("nodeErrors() gathers the nodes' errors under their names, and is undefined if there are none", () => {
   const error = nodeErrors(VOTES);

@@ -151,35 +151,6 @@ Deno.test("a reader that only tries does not pass a writer that waits, also whil
   assertEquals((await cluster.try(READ))?.held, true);
 });
 
-Deno.test("readers behind a writer that gives up enter at once", async () => {
-  const cluster = new Cluster();
-  const [writer, late] = [cluster.peer(), cluster.peer()];
-  const first = await cluster.lock(READ_LATER);
-  const writing = cluster.rejection(writer.acquire("a", { ...WAIT, waitMs: 300 }));
-  await cluster.advance(50);
-  const reading = late.acquire("a", READ_LATER);
-  await cluster.advance(50);
-  assertInstanceOf(await cluster.settle(writing, 300), LockHeldError);
-  assertEquals((await cluster.settle(reading, 20)).held, true);
-  assertEquals(first.held, true);
-});
-
-Deno.test("a dead first in the queue is found though no release comes while readers stay", async () => {
-  const cluster = new Cluster();
-  const late = cluster.peer();
-  const first = await cluster.lock({ ...READ_LATER, autoExtend: true });
-  for (const node of cluster.nodes) node.raise("a", "dead:1:50", 1);
-  const reading = late.acquire("a", READ_LATER);
-  assertEquals((await cluster.settle(reading, 20)).held, true);
-  for (const node of cluster.nodes) node.enqueue("a", "dying:1:50");
-  const waiting = cluster.peer().acquire("a", READ_LATER);
-  await cluster.advance(50);
-  for (const node of cluster.nodes) node.leaveChannel("dying");
-  // at the next extension of the other reader
-  assertEquals((await cluster.settle(waiting, 7_000)).held, true);
-  assert(first.held);
-});
-
 Deno.test("calls of one client in shared mode do not wait for each other", async () => {
   const cluster = new Cluster();
   cluster.nodes.forEach((node) => node.replyMs = 10);

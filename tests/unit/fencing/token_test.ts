@@ -10,32 +10,6 @@ import { TTL_MS_MAX } from "../../../src/options.ts";
 
 const SEED = 6_174;
 
-Deno.test("agreeOnToken() settles on what a quorum answered alike", () => {
-  assertEquals(agreeOnToken([7, 7, undefined], 2), { token: 7, agreed: true });
-  assertEquals(agreeOnToken([6, 7, 7], 2), { token: 7, agreed: true });
-  assertEquals(agreeOnToken([7, 6, 7], 2), { token: 7, agreed: true });
-});
-
-Deno.test("agreeOnToken() does not settle on a maximum that fewer than a quorum answered", () => {
-  assertEquals(agreeOnToken([7, 6, 6], 2), { token: 7, agreed: false });
-  assertEquals(agreeOnToken([6, 6, 7], 2), { token: 7, agreed: false });
-  assertEquals(agreeOnToken([undefined, 7, undefined], 2), { token: 7, agreed: false });
-});
-
-Deno.test("agreeOnToken() is undecided where nobody has answered", () => {
-  assertEquals(agreeOnToken([undefined, undefined, undefined], 2), { token: 0, agreed: false });
-  assertEquals(agreeOnToken([], 1), { token: 0, agreed: false });
-});
-
-Deno.test("agreeOnToken() settles as answers come, and on more where a late one is higher", () => {
-  const answers: (number | undefined)[] = [undefined, undefined, undefined, undefined, undefined];
-  const agreed = [[0, 4], [3, 4], [1, 5], [0, 5], [3, 5]].map(([nodeIndex, answer]) => {
-    answers[nodeIndex] = answer;
-    return agreeOnToken(answers, 3).agreed;
-  });
-  assertEquals(agreed, [false, false, false, false, true]);
-});
-
 Deno.test("agreeOnToken() agrees with counting the maximum, whatever the order of the answers", () => {
   const answer = fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined });
   fc.assert(

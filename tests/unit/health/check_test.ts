@@ -57,18 +57,6 @@ Deno.test("check() reports the diagnoses of the nodes, in their order", async ()
   assertEquals(cluster.timers, [0, 0]);
 });
 
-Deno.test("check() passes the timeout on to the nodes", async () => {
-  const toldMs: number[] = [];
-  const diagnose: Diagnose = (timeoutMs) => {
-    toldMs.push(timeoutMs);
-    return Promise.resolve(DIAGNOSIS);
-  };
-  const cluster = clusterOf(diagnose, diagnose);
-  await checkAll(cluster, { nodeTimeoutMs: 123 });
-  await checkAll(cluster, { ttlMs: 4_000 });
-  assertEquals(toldMs, [123, 123, 200, 200]);
-});
-
 for (
   const [what, diagnose, error] of [
     ["rejects", () => Promise.reject(new Error("refused")), "refused"],

@@ -75,20 +75,6 @@ for (
 
 // Raising
 
-Deno.test("acquire() with fencing takes a node that is above the token for a new maximum, and raises once more", async () => {
-  const cluster = fenced([4, 0, 0]);
-  const [first, second, third] = cluster.nodes;
-  third.modes.acquire = "fail";
-  second.before.raiseCounters = () => {
-    second.count("a", USED + 20);
-    delete second.before.raiseCounters;
-  };
-  assertEquals(await tokenOf(cluster), USED + 20);
-  const floors = first.asked("raiseCounters").map(({ counterFloor }) => counterFloor);
-  assertEquals(floors, [USED + 5, USED + 20]);
-  assertEquals(counters(cluster).slice(0, 2), [USED + 20, USED + 20]);
-});
-
 Deno.test("acquire() with fencing does not count a node that denied, and leaves its counter alone", async () => {
   const cluster = fenced([4, 0, 100]);
   cluster.nodes[2].set("a", "other");

@@ -35,24 +35,6 @@ for (const [ttlMs, endMs] of [[10, 5], [100, 93], [500, 469], [1_000, 963], [60_
   });
 }
 
-for (
-  const [when, steps] of [
-    ["after a sleep", [[2_000, 100], [-1_500, 300]]],
-    ["before a sleep", [[-60_000, 300], [2_000, 100]]],
-  ] as const
-) {
-  Deno.test(`Lock.remainingMs() does not rise if the wall clock is set back ${when}, and nobody looks in between`, async () => {
-    const { cluster, lock } = await locked(3, { ttlMs: 3_000 });
-    for (const [stepMs, passMs] of steps) {
-      await cluster.advance(300);
-      cluster.clock.stepWall(stepMs);
-      await cluster.advance(passMs);
-    }
-    const passedMs = 2_000 + 2 * 300 + 400;
-    assertEquals(lock.remainingMs(), Math.max(3_000 - 32 - passedMs, 0));
-  });
-}
-
 // Its signal
 
 const READS: Record<string, (signal: AbortSignal) => unknown> = {

@@ -61,13 +61,6 @@ Deno.test("acquire() with a waitMs of 0 sends nothing beyond its attempts and wh
   assertEquals(cluster.steps, ["acquire", "acquire", "acquire release"].map(repeated));
 });
 
-Deno.test("tryAcquire() does not ask what is in its way", async () => {
-  const cluster = new Cluster();
-  cluster.occupy();
-  assertEquals(await cluster.try(), undefined);
-  assertEquals(cluster.steps, ["acquire", "acquire", "acquire"]);
-});
-
 // Locks of one's own
 
 for (

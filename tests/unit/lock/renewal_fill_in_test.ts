@@ -74,17 +74,3 @@ Deno.test("a lock that is lost deletes its key on a node that had denied it, and
   await runMicrotasks();
   assertEquals(cluster.holders("b"), [undefined, undefined, undefined]);
 });
-
-Deno.test("Lock.extend() keeps the fencing token, and raises the counter of a node that it fills in to it", async () => {
-  const { cluster, lock } = await locked(3, { fencing: true });
-  const [node] = cluster.nodes;
-  const token = lock.fencingToken!;
-  node.forget();
-  await cluster.settle(lock.extend());
-  await runMicrotasks();
-  assertEquals(lock.fencingToken, token);
-  assertEquals(node.steps, "acquire extend acquire raiseCounters");
-  assertEquals(node.asked("acquire")[1].counterHint, undefined); // it does not count
-  assertEquals(cluster.nodes.map((each) => each.counter()), [token, token, token]);
-  assertEquals(cluster.holders(), Array(3).fill(lock.value));
-});

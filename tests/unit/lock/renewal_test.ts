@@ -102,36 +102,6 @@ Deno.test("Renewal ends after extensionsMax extensions, and the lock with its va
   );
 });
 
-Deno.test("Renewal does not shorten what the holder extended by more", async () => {
-  const { cluster, lock } = await locked();
-  await cluster.settle(lock.extend({ ttlMs: 60_000 }));
-  await cluster.advance(5_000);
-  assertEquals(Math.round(lock.remainingMs() / 1_000), 54);
-  for (const node of cluster.nodes) assert(node.lifeMs() > 54_000);
-});
-
-for (const stepMs of [0, -60_000]) {
-  Deno.test(`Renewal extends a lock whose machine slept for two thirds of its TTL, with the wall clock set back by ${-stepMs} ms afterwards`, async () => {
-    const { cluster, lock, startMs } = await locked();
-    await cluster.advance(50);
-    cluster.clock.stepWall(2 * THIRD_MS); // the monotonic clock stood still
-    await cluster.advance(250); // a wake-up of the wheel
-    cluster.clock.stepWall(stepMs);
-    assertEquals([extendTimes(cluster, startMs).length, lock.extensions], [1, 1]);
-    await cluster.advance(5 * TTL_MS);
-    assertEquals([lock.held, lock.signal.aborted], [true, false]);
-  });
-}
-
-Deno.test("Renewal loses a lock whose machine slept through the validity, and extends it no more", async () => {
-  const { cluster, lock } = await locked();
-  await cluster.advance(100);
-  cluster.clock.stepWall(60_000); // the monotonic clock stood still
-  await cluster.advance(250);
-  assertEquals([lock.held, lock.signal.aborted], [false, true]);
-  assertEquals(cluster.asked("extend"), [0, 0, 0]);
-});
-
 Deno.test("Renewal whose answers come after the validity does not bring the lock back", async () => {
   const { cluster, lock } = await locked(3, { nodeTimeoutMs: 5_000 });
   for (const node of cluster.nodes) node.replyMs = 1_000;

@@ -184,15 +184,6 @@ for (
   });
 }
 
-test.opened("RedisNode takes no lock from a server by its uptime on an earlier connection", async (bench) => {
-  assertEquals(await outcome(bench, UP + "+OK\r\n" + OLD), "granted");
-  await bench.hangUp();
-  assertEquals(await bench.reconnect(), INFO + AGE);
-  const request = await acquire(bench);
-  await bench.answer("-BUSY script\r\n" + OLD + "+OK\r\n" + OLD);
-  assertEquals(request.outcomes, ["quarantined"]);
-});
-
 test.opened("RedisNode keeps the time of the restart while it is connected", async (bench) => {
   assertEquals(await outcome(bench, uptime(41) + "+OK\r\n" + OLD), "quarantined");
   await bench.advance(19_999);

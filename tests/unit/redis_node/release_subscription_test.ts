@@ -292,13 +292,6 @@ test("stays while the server cannot be asked for a message", async (bench) => {
   assertEquals([bench.events.at(-1), bench.attempts.length], ["subscribed", 1]);
 });
 
-test("gives up for good if the server refuses the command", async (bench) => {
-  await bench.attempt.fail(new ReplyError("NOPERM this user has no permissions"));
-  await bench.clock.advance(RETRY_MS_MAX * 2);
-  const refused = "refused: NOPERM this user has no permissions";
-  assertEquals([bench.events, bench.attempts.length], [[refused], 1]);
-});
-
 test("tries again after an error of the server that may pass", async (bench) => {
   await bench.attempt.fail(new ReplyError("LOADING Redis is loading the dataset in memory"));
   await bench.retried();

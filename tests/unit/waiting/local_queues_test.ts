@@ -46,24 +46,6 @@ Deno.test("LocalQueues remembers 4,096 contended locks, and forgets the oldest f
 
 // Turns
 
-Deno.test("a client that has never waited lines up behind others after a release that notified one of them", async () => {
-  const callers = new Callers();
-  callers.call("first");
-  await callers.advance(0);
-  for (const node of callers.nodes) node.enqueue("a", "other:1");
-  await callers.release("first");
-  callers.call("second");
-  await callers.advance(10);
-  assertEquals([callers.won, callers.priorities.at(-1)], [["first"], "in-order"]);
-  for (const node of callers.nodes) node.leaveQueue(["a"], "other:1");
-  await callers.advance(100);
-  assertEquals(callers.won, ["first", "second"]);
-  await callers.release("second"); // nobody else waited
-  callers.call("third");
-  await callers.advance(0);
-  assertEquals([callers.won.at(-1), callers.priorities.at(-1)], ["third", "none"]);
-});
-
 Deno.test("calls of one client are first in, first out; each asks once, and none while another has the lock", async () => {
   const callers = await held("second", "third");
   callers.call("using");

@@ -253,31 +253,6 @@ Deno.test("a call leaves the queues, and polls without a ticket, as soon as too 
   assertEquals(callers.won, ["first"]);
 });
 
-for (
-  const how of ["notify: false", "nodes that refuse", "nodes without subscriptions", "no listener"]
-) {
-  Deno.test(`calls with ${how} poll, and are first in, first out all the same`, async () => {
-    const onEvent = how === "no listener" ? { onEvent: undefined } : {};
-    const callers = new Callers({ notify: how !== "notify: false", ...onEvent }, 3, (nodes) => {
-      for (const node of nodes) {
-        node.refusal = REFUSAL;
-        if (how.endsWith("subscriptions")) Object.assign(node, { subscribe: undefined });
-      }
-    });
-    callers.occupy("a", 5_000);
-    for (const who of ["first", "second", "third"]) callers.call(who);
-    await callers.advance(7_000);
-    assertGreater(callers.priorities.length, 4);
-    assert(callers.priorities.every((priority) => priority === "none"));
-    assertEquals(callers.won, ["first"]);
-    await callers.release("first");
-    await callers.release("second");
-    assertEquals(callers.won, ["first", "second", "third"]);
-    const refusals = callers.eventTypes.filter((type) => type === "notify-refused");
-    assertEquals(refusals.length, how === "nodes that refuse" ? 3 : 0);
-  });
-}
-
 Deno.test("close() while nodes are asked to subscribe leaves no timer, whatever they do then", async () => {
   const callers = new Callers();
   for (const node of callers.nodes) node.subscribeMs = 10;
