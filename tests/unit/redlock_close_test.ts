@@ -8,9 +8,8 @@ import {
 import { LockLostError, RedlockError } from "../../src/errors.ts";
 import type { RedlockEvent } from "../../src/events.ts";
 import { handOverToken } from "../../src/lock/hand_over_token.ts";
-import type { RedlockOptions } from "../../src/options.ts";
 import type { Redlock } from "../../src/redlock.ts";
-import { Cluster, locked, OTHER_VALUE, REASON, TTL_MS } from "../support/cluster.ts";
+import { Cluster, locked, OTHER_VALUE, REASON } from "../support/cluster.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 
 Deno.test("close() is idempotent, closes each node once and leaves no timer", async () => {
@@ -124,46 +123,3 @@ Deno.test("close() lets a routine end; no release after it sets a timer", async 
   assertEquals(await lock.release(), false);
   assertEquals(cluster.clock.timers, 0);
 });
-
-/**
- * A lock that a jump of the wall clock ends, with others that it does not, and a call that waits.
- */
-async function beforeJump(options: RedlockOptions = {}) {
-  const cluster = new Cluster(3, { ttlMs: 60_000, waitMs: Infinity });
-  const { redlock } = cluster;
-  cluster.occupy("theirs");
-  const short = await cluster.lock({ ...options, ttlMs: TTL_MS });
-  const { signal: long } = await cluster.lock({}, "b");
-  const { signal: extended } = await cluster.lock({ autoExtend: true }, "c");
-  const waiting = cluster.rejection(redlock.acquire("theirs"));
-  const using = cluster.rejection(
-    redlock.using(
-      "d",
-      ({ signal }) =>
-        new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())),
-    ),
-  );
-  await runMicrotasks();
-  return { cluster, short, signals: [long, extended], waiting, using };
-}
-
-for (const [what, listens] of [["a signal's", false], ["an event's", true]] as const) {
-  Deno.test(`close() from ${what} listener in a wake-up of the timer ends every lock and every call`, async () => {
-    let closing: Promise<void> | undefined;
-    const act = () => closing ??= cluster.redlock.close();
-    const onEvent = ({ type }: { type: string }) => void (type === "lost" && act());
-    const { cluster, short, signals, waiting, using } = await beforeJump(
-      listens ? { onEvent } : {},
-    );
-    if (!listens) short.signal.addEventListener("abort", act);
-    cluster.clock.stepWall(TTL_MS); // the next wake-up takes out every entry
-    await cluster.advance(250);
-    assert(closing !== undefined);
-    await cluster.settle(closing);
-    assertEquals(signals.map(({ aborted }) => aborted), [true, true]);
-    assertInstanceOf(await waiting, RedlockError);
-    assertInstanceOf(await using, LockLostError);
-    assertEquals(["a", "b", "c", "d"].flatMap((name) => cluster.holders(name).filter(Boolean)), []);
-    assertEquals([cluster.clock.timers, cluster.wheel.size], [0, 0]);
-  });
-}

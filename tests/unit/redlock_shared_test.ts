@@ -114,26 +114,6 @@ Deno.test("a node that does not know the mode grants one at a time", async () =>
 
 // Waiting
 
-Deno.test("writers and readers wait in one queue: a reader enters beside others only if nobody waits", async () => {
-  const cluster = new Cluster();
-  const [writer, late, later] = [cluster.peer(), cluster.peer(), cluster.peer()];
-  const first = await cluster.lock(READ_LATER);
-  const writing = writer.acquire("a", WAIT);
-  await cluster.advance(50);
-  const reading = [late.acquire("a", READ_LATER), later.acquire("a", READ_LATER)];
-  await cluster.advance(50);
-  assertEquals(await cluster.try(READ), undefined);
-  assertEquals(cluster.queueLengths, [3, 3, 3]);
-  await cluster.settle(first.release());
-  const write = await cluster.settle(writing, 20);
-  await cluster.advance(20);
-  assertEquals(readers(cluster), [[], [], []]);
-  await cluster.settle(write.release());
-  const locks = await Promise.all(reading.map((call) => cluster.settle(call, 20)));
-  assertEquals(locks.map(({ held }) => held), [true, true]);
-  assertEquals(cluster.queueLengths, [0, 0, 0]);
-});
-
 Deno.test("a reader that only tries does not pass a writer that waits, also while the key is free", async () => {
   const cluster = new Cluster();
   const [first, other] = cluster.nodes;
@@ -159,27 +139,6 @@ Deno.test("calls of one client in shared mode do not wait for each other", async
   const locks = await Promise.all(calls.map((call) => cluster.settle(call)));
   assertEquals(locks.every(({ held }) => held), true);
   assert(cluster.nowMs - startMs <= 15, `${cluster.nowMs - startMs}`);
-});
-
-Deno.test("waiting calls of one client in shared mode all enter when the writer is done", async () => {
-  const cluster = new Cluster();
-  const write = await cluster.settle(cluster.peer().acquire("a", WAIT));
-  const calls = Array.from({ length: 5 }, () => cluster.redlock.acquire("a", READ_LATER));
-  await cluster.advance(100);
-  assertEquals(cluster.queueLengths, [1, 1, 1]);
-  const other = cluster.peer().acquire("a", WAIT);
-  await cluster.advance(20);
-  await cluster.settle(write.release());
-  const locks = await cluster.settle(Promise.all(calls), 50);
-  assertEquals(locks.map(({ held }) => held), Array(5).fill(true));
-  await cluster.settle(Promise.all(locks.map((lock) => lock.release())));
-  await cluster.settle((await cluster.settle(other, 50)).release());
-  assertEquals([...cluster.queueLengths, ...cluster.holders()], [
-    0,
-    0,
-    0,
-    ...Array(3).fill(undefined),
-  ]);
 });
 
 // What is seen, and what is refused

@@ -28,16 +28,6 @@ Deno.test("Lock.extend() fills in a node that lost the key, and whose answer com
   assertEquals(cluster.nodes[4].holder(), lock.value);
 });
 
-Deno.test("Lock.extend() fills in nothing once the lock was released", async () => {
-  const { cluster, lock } = await locked(5);
-  cluster.forget(4);
-  cluster.nodes[4].replyMs = 40;
-  await cluster.settle(lock.extend());
-  await cluster.settle(lock.release());
-  await cluster.advance(500);
-  assertEquals(cluster.asked(), [1, 1, 1, 1, 1]);
-});
-
 for (const fencing of [false, true]) {
   Deno.test(`a node is no longer to fill in a lock that is over${fencing ? ", or to raise its counter" : ""}`, async () => {
     const { cluster, lock } = await locked(3, { fencing });
