@@ -2,7 +2,7 @@ import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/asse
 import { FAILED } from "../../../src/quorum/outcome.ts";
 import { LockLostError, QuorumError } from "../../../src/errors.ts";
 import type { ExtendOptions } from "../../../src/lock/lock.ts";
-import { locked, VALIDITY_MS } from "../../support/cluster.ts";
+import { Cluster, locked, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
 Deno.test("Lock.extend() gives a new validity, counted from before its first byte", async () => {
@@ -19,6 +19,19 @@ Deno.test("Lock.extend() gives a new validity, counted from before its first byt
   assertEquals([extensions, elapsedMs, remainingMs], [1, 10, VALIDITY_MS - 10]);
   await cluster.advance(900);
   assertEquals([lock.held, lock.signal.aborted], [true, false]);
+});
+
+Deno.test("Lock.extend() reads the clocks when it is called, before its first byte, and after the answers", async () => {
+  const cluster = new Cluster(3, { onEvent: undefined });
+  const lock = await cluster.lock();
+  let readings = 0;
+  const wallMs = cluster.clock.wallMs.bind(cluster.clock);
+  cluster.clock.wallMs = () => {
+    readings++;
+    return wallMs();
+  };
+  await cluster.settle(lock.extend());
+  assertEquals([readings, lock.extensions], [3, 1]);
 });
 
 Deno.test("Lock.extend() refuses options of a wrong type or out of range, and leaves the lock as it is", async () => {
