@@ -50,18 +50,17 @@ export interface CreateRedlockOptions
  * servers is enough.
  *
  * @param addresses One server or an array of 1 to 31: each a URL or its text
- * (`redis://[user[:password]@]host[:port][/db]`,
- *   `rediss://…` for TLS, `valkey://` and `valkeys://` for the same,
- *   `redis+unix:///path/to.sock[?db=n]`), or an object with the names that ioredis uses. A text may
- *   have several addresses, separated by commas or white space. In a URL, credentials are
- *   percent-encoded, and IPv6 addresses are in brackets. Use one, three or five independent
- *   masters; never replicas, nor the shards of a cluster.
+ * (`redis://[user[:password]@]host[:port][/db]`, `rediss://…` for TLS, `valkey://` and `valkeys://`
+ * for the same, `redis+unix:///path/to.sock[?db=n]`), or an object with the names that ioredis
+ * uses. A text may have several addresses, separated by commas or white space. In a URL,
+ * credentials are percent-encoded, and IPv6 addresses are in brackets. Use one, three or five
+ * independent masters; never replicas, nor the shards of a cluster.
  * @param options Options of the locks, which each call can replace, and of the connections.
  * @returns The client. Close it, or declare it with `await using`.
  * @throws {TypeError} If `addresses` is empty or `undefined`, such as a variable of the environment
- * that is not set, an
- *   address is malformed or a client, a server is listed twice (also under another database
- *   number), or an option is unknown or of the wrong type. No message contains credentials.
+ * that is not set, an address is malformed or a client, a server is listed twice (also under
+ * another database number), or an option is unknown or of the wrong type. No message contains
+ * credentials.
  * @throws {RangeError} If there are more than 31 addresses, or an option is out of range.
  *
  * @example Three nodes

@@ -30,8 +30,7 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
  *
  * @param text What the server sent.
  * @param secrets Our own password and user name, the longer one first; replaced wherever they
- * occur, and where they stand
- *   alone if they have fewer than six characters.
+ * occur, and where they stand alone if they have fewer than six characters.
  * @param lengthMax How much of the text to keep at most, in UTF-16 code units.
  */
 export function printable(

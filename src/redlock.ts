@@ -75,9 +75,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @param nodes The independent nodes: an array of 1 to 31 elements.
    * @param options Options for every call; each call can replace them.
    * @throws {TypeError} If `nodes` is empty, contains something that is not a {@linkcode LockNode},
-   * two with the same
-   *   name, or one that was given to another client; or if an option is unknown or of the wrong
-   *   type.
+   * two with the same name, or one that was given to another client; or if an option is unknown or
+   * of the wrong type.
    * @throws {RangeError} If `nodes` has more than 31 elements, or an option is out of range.
    */
   constructor(
@@ -103,22 +102,19 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * served.
    *
    * @param resource The resource to lock, a non-empty string; or an array of 1 to 1 000 of them
-   * without duplicates, of
-   *   which all or none are locked. With `any: true` an array of 1 to 52, of which one is locked.
+   * without duplicates, of which all or none are locked. With `any: true` an array of 1 to 52, of
+   * which one is locked.
    * @param options Options that replace the client's own for this call.
    * @returns The lock, with a `number` as `fencingToken` if the call or the client has `fencing:
    * true`.
    * @throws {LockHeldError} If somebody else holds the lock when `waitMs` is over.
    * @throws {QuorumError} If too few nodes answered the last attempt before `waitMs` was over;
-   * without waiting, if more
-   *   than N − quorum nodes refuse for good, such as for a wrong password.
+   * without waiting, if more than N − quorum nodes refuse for good, such as for a wrong password.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError} If `resource` is not of this form, an option is unknown or of the wrong
-   * type, or `fencing` is set
-   *   and a node does not support it.
+   * type, or `fencing` is set and a node does not support it.
    * @throws {RangeError} If there are more than 1 000 resources, or 52 with `any`, an option is out
-   * of range, or a key would
-   *   begin with `hasp:`.
+   * of range, or a key would begin with `hasp:`.
    * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
    */
   acquire<F extends boolean = Fencing>(
@@ -155,11 +151,9 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    *
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
    * @param options Options that replace the client's own for this call. If `signal` aborts while
-   * the routine runs, it
-   *   aborts `lock.signal`.
+   * the routine runs, it aborts `lock.signal`.
    * @param routine The function to run. It should pass `lock.signal` to everything that must stop
-   * when the lock is
-   *   lost.
+   * when the lock is lost.
    * @returns The result of the routine.
    * @throws Whatever the routine throws.
    * @throws {LockLostError} If the lock was lost while the routine ran, and the routine did not
@@ -217,18 +211,15 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * ```
    *
    * @param token What {@linkcode Lock.handOver} has returned. The client must have the same nodes
-   * and `keyPrefix` as the
-   *   one that handed the lock over.
+   * and `keyPrefix` as the one that handed the lock over.
    * @param options Options that replace the client's own for this call, as in {@linkcode acquire}.
-   * `cooldownMs` does not
-   *   delay it.
+   * `cooldownMs` does not delay it.
    * @returns The lock. With `fencing`, its token is greater than that of the former holder.
    * @throws {LockLostError} If the lock has expired, was released, or is held by somebody else.
    * @throws {QuorumError} If too few nodes answered.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError} If `token` is something else, an option is unknown or of the wrong type, or
-   * a node does not
-   *   support adopting, or fencing tokens although `fencing` is set.
+   * a node does not support adopting, or fencing tokens although `fencing` is set.
    * @throws {RangeError} If an option is out of range, or a key would begin with `hasp:`.
    * @throws The reason of `signal`, if it aborts; the lock can still be adopted then.
    * @experimental until 1.0
@@ -255,8 +246,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    *
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
    * @param options Options that replace the client's own; `waitMs` has no effect here. If `signal`
-   * aborts, so does
-   *   `lock.signal`, and the call resolves when the routine has ended and the lock is released.
+   * aborts, so does `lock.signal`, and the call resolves when the routine has ended and the lock is
+   * released.
    * @param routine The function to run in each term, until its `lock.signal` aborts.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError | RangeError} As in {@linkcode using}.
@@ -286,8 +277,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    *
    * @param resource The resource, a non-empty string.
    * @param options Options that replace the client's own for this call; only `nodeTimeoutMs` and
-   * `keyPrefix` have an
-   *   effect.
+   * `keyPrefix` have an effect.
    * @returns Whether a quorum of nodes has the same lock there, and for how long.
    * @throws {QuorumError} If too few nodes answered to decide: the resource is never reported as
    * free then.
@@ -366,8 +356,7 @@ export function redlockOn(
  * @param redlock What the caller passed.
  * @param attempt The call that fails otherwise, for messages: `check nodes`.
  * @throws {TypeError} If it is no client: one of another copy of this library, a `Proxy` of one, or
- * a method's `this` if that
- *   was called without its client.
+ * a method's `this` if that was called without its client.
  */
 export function insideOf(redlock: Redlock, attempt: string): Inside {
   const inside = openClient(redlock);

@@ -65,11 +65,9 @@ export function slots(name: string, count: number): string[] {
  * @param keyPrefix The prefix of each resource in its key.
  * @param any Whether the call locks any one of them.
  * @throws {TypeError} If `resource` is not a non-empty string of well-formed Unicode, or a
- * non-empty array of them
- *   without duplicates, or if it is not an array and `any` is set.
+ * non-empty array of them without duplicates, or if it is not an array and `any` is set.
  * @throws {RangeError} If it has more than {@linkcode RESOURCES_MAX} elements, or more than
- * {@linkcode POOL_MAX} if `any`
- *   is set, or a key begins with {@linkcode RESERVED_PREFIX}.
+ * {@linkcode POOL_MAX} if `any` is set, or a key begins with {@linkcode RESERVED_PREFIX}.
  */
 export function checkResources(
   attempt: string,

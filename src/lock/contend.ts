@@ -8,7 +8,7 @@ import { emit } from "../events.ts";
 import { isHopeless } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
-import { spreadMs } from "../waiting/polling.ts";
+import { backoffMs } from "../waiting/polling.ts";
 import type { LockCall } from "./lock_call.ts";
 import { refusal } from "./refusal.ts";
 
@@ -90,7 +90,7 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
   if (queue) queue.latest = denied;
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
   if (waiter) await waiter.wait(attempt, leftMs, signal, denied);
-  else await pause(wheel, Math.min(spreadMs(wheel, settings, attempt), leftMs), signal);
+  else await pause(wheel, Math.min(backoffMs(wheel, settings, attempt), leftMs), signal);
   const { resources, elapsedMs } = call;
   if (onEvent && waiter?.notified) emit(onEvent, { type: "woken", resources, elapsedMs });
   await coolDown(call, denied);

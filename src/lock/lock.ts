@@ -169,8 +169,7 @@ export class Lock implements AsyncDisposable {
    *
    * @param options The new TTL, and a signal.
    * @throws {LockLostError} If the lock ends before a quorum has extended it, was released, or was
-   * extended
-   *   `extensionsMax` times.
+   * extended `extensionsMax` times.
    * @throws {QuorumError} If the validity is over that the lock had, and only `autoExtend` has
    * extended it meanwhile.
    * @throws {TypeError} If an option is unknown or of the wrong type.

@@ -144,8 +144,8 @@ export class LockCall {
 
   /**
    * How long the resources stay in their cooldown, in milliseconds; 0 if they are in none, if one
-   * of several is not, or if the call adopts a lock: its
-   * holder changes then, and nobody begins to work.
+   * of several is not, or if the call adopts a lock: its holder changes then, and nobody begins to
+   * work.
    */
   get cooldownMs(): number {
     if (!this.pool) return this.cooldownOf(this.keys);

@@ -54,8 +54,7 @@ export class Pool {
    *
    * @param queues Whether it has a ticket.
    * @returns The pool for the nodes; `undefined` for the first attempt of a call, which is a plain
-   * one, so that an idle
-   *   pool costs what a lock costs.
+   * one, so that an idle pool costs what a lock costs.
    */
   next(queues: boolean): KeyPool | undefined {
     const isPlain = !this.#begun && !queues;

@@ -29,8 +29,8 @@ const RETRY_MS_MIN = 2;
  *
  * @param lock The lock.
  * @param ttlMs Its new TTL, in milliseconds. If keys should live longer by an earlier extension,
- * they get what is left of
- *   that: else nodes that have missed it would not keep what the lock claims.
+ * they get what is left of that: else nodes that have missed it would not keep what the lock
+ * claims.
  * @param signal Gives the try up.
  * @returns `undefined` if the lock has a new validity, else the votes.
  */

@@ -38,8 +38,8 @@ const encoder = new TextEncoder();
  * @param returned What the client returned, which may be anything.
  * @param commands All commands of the exchange, whose arguments an error must not show.
  * @returns The reply; `undefined` for what is no reply: an error of the client, `undefined`, and a
- * form that the command
- *   is never answered with, such as a gateway's own words. Then the command may have been executed.
+ * form that the command is never answered with, such as a gateway's own words. Then the command may
+ * have been executed.
  */
 export function readReply(
   args: readonly string[],

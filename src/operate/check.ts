@@ -20,8 +20,7 @@ import { insideOf, type Redlock } from "../redlock.ts";
  *
  * @param redlock The client whose nodes are checked.
  * @param options Options that replace the client's own for this call; only `ttlMs`, `driftFactor`,
- * `nodeTimeoutMs`,
- *   `keyPrefix`, `fencing` and `restartGuardMs` have an effect.
+ * `nodeTimeoutMs`, `keyPrefix`, `fencing` and `restartGuardMs` have an effect.
  * @returns What each node reports about itself, and the findings, each with advice.
  * @throws {RedlockError} If the client is closed (`CLOSED`).
  * @throws {TypeError} If `redlock` is no client, or an option is unknown or of the wrong type.

@@ -49,8 +49,7 @@ class ForcedRound extends Round<ClientState> {
  * again.
  * @throws {RedlockError} If the client is closed (`CLOSED`).
  * @throws {TypeError} If `redlock` is no client, `resource` is not a non-empty string, `holder` is
- * missing or not of the
- *   form that `inspect` shows, or an option is unknown or of the wrong type.
+ * missing or not of the form that `inspect` shows, or an option is unknown or of the wrong type.
  * @throws {RangeError} If an option is out of range, or the key would begin with `hasp:`.
  */
 export async function forceRelease(

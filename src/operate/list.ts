@@ -46,8 +46,7 @@ export interface ListOptions
  * @throws {QuorumError} If fewer than a quorum of nodes could list their keys.
  * @throws {RedlockError} If the client is closed (`CLOSED`).
  * @throws {TypeError} If `redlock` is no client, an option is unknown or of the wrong type, or a
- * node cannot list its
- *   keys.
+ * node cannot list its keys.
  * @throws {RangeError} If an option is out of range.
  * @throws The reason of `signal`, if it aborts.
  */

@@ -127,8 +127,7 @@ export interface LockNode {
    * known about it.
    *
    * @param timeoutMs How long the caller waits for the result, in milliseconds, from now or from
-   * when the first
-   *   connection is ready.
+   * when the first connection is ready.
    * @param key A key that no client locks, to try commands on; it begins as the keys of locks do.
    * @returns The report. Rejects if the node cannot be reached.
    */

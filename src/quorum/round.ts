@@ -189,8 +189,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
    *
    * @param question Sends the request to one node.
    * @param timeoutMs How long one node may take, in milliseconds, from now or from the end of a
-   * first connecting that
-   *   {@linkcode connectingMs} waits for.
+   * first connecting that {@linkcode connectingMs} waits for.
    * @param signal Cuts the round short.
    * @returns A promise that resolves when the round is decided or was cut short, and never rejects.
    */

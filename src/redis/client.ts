@@ -159,12 +159,10 @@ export class RedisClient implements AsyncDisposable {
    * of the array.
    * @throws {ReplyError} If the server replies with an error.
    * @throws {ConnectionError} If the connection is down (`outcome` is `"not-sent"`), or is lost
-   * before the reply
-   *   (`"unknown"`).
+   * before the reply (`"unknown"`).
    * @throws {TypeError} If the command is empty, an argument or the signal is of the wrong type, or
-   * it is a command after
-   *   which replies match no commands any more: one that subscribes or unsubscribes, `MONITOR`,
-   *   `SYNC`, `PSYNC`, `REPLCONF`, `RESET`, `CLIENT REPLY` or `HELLO 3`.
+   * it is a command after which replies match no commands any more: one that subscribes or
+   * unsubscribes, `MONITOR`, `SYNC`, `PSYNC`, `REPLCONF`, `RESET`, `CLIENT REPLY` or `HELLO 3`.
    * @throws {RangeError} If a number is not a safe integer.
    * @throws The reason of the signal, if it aborts.
    */
@@ -240,16 +238,14 @@ export class RedisClient implements AsyncDisposable {
  * Connects to a server, logs in and waits for its first reply, within `connectTimeoutMs` in all.
  *
  * @param address The address of the server: `redis://[user[:password]@]host[:port][/db]`,
- * `rediss://…` for TLS
- *   (`valkey://` and `valkeys://` mean the same), or `redis+unix:///path/to.sock[?db=n]`; or an
- *   object with these parts.
+ * `rediss://…` for TLS (`valkey://` and `valkeys://` mean the same), or
+ * `redis+unix:///path/to.sock[?db=n]`; or an object with these parts.
  * @param options How to reach the server.
  * @returns A client that is ready for commands.
  * @throws {TypeError} If the address is malformed, or an option is unknown or of the wrong type.
  * @throws {RangeError} If a number is out of range.
  * @throws {ConnectionError} If the server cannot be reached, does not reply in time, or refuses the
- * login; `cause` is
- *   the reason.
+ * login; `cause` is the reason.
  * @throws {ReplyError} If the server requires a login, and the address has no password.
  */
 export async function connect(

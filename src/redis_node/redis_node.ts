@@ -32,7 +32,7 @@ import {
 } from "./operations.ts";
 import { Grouping, RequestGroup } from "./request_group.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
-import { type GuardedCommand, RedisGuard } from "./restart_guard.ts";
+import { type GuardedCommand, RestartGuard } from "./restart_guard.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
 import { explained, isDemoted, type Script } from "./scripts/script.ts";
 
@@ -72,7 +72,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
    */
   readonly #scripts: Map<Script, boolean> = new Map();
   readonly #grouping: Grouping;
-  #guard: RedisGuard | undefined = undefined;
+  #guard: RestartGuard | undefined = undefined;
   #subscription: ReleaseSubscription | undefined = undefined;
   #others: NodeParts["others"] = new Set();
 
@@ -231,8 +231,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     if (this.#onEvent) emit(this.#onEvent, event);
   }
 
-  #newGuard(): RedisGuard {
-    return new RedisGuard(this.name, this.#connection, ({ reason, remainingMs }) => {
+  #newGuard(): RestartGuard {
+    return new RestartGuard(this.name, this.#connection, ({ reason, remainingMs }) => {
       this.#emit({ type: "node-quarantined", node: this.name, reason, remainingMs });
     });
   }

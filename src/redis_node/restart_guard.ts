@@ -99,7 +99,7 @@ export interface GuardedCommand {
 }
 
 /** Holds back the grants of one server that may have lost keys. */
-export class RedisGuard implements ReplyReceiver<GuardedCommand | undefined> {
+export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
   readonly #name: string;
   readonly #connection: CommandSender;
   readonly #onQuarantined: (quarantine: Quarantine) => void;

@@ -82,8 +82,7 @@ export interface LockNodeCase {
  * ```
  *
  * @param factory Makes a node for one case, with functions that make its store hang and resume, and
- * one that makes a
- *   second node on that store.
+ * one that makes a second node on that store.
  * @param options How to register the cases, and which parts to leave out.
  * @returns The cases, in their order.
  * @throws {TypeError} If `factory` is not a function, or an option is unknown or of the wrong type.

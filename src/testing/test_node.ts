@@ -71,8 +71,7 @@ export interface TestNode {
    * Sets the node's wall clock ahead or behind. Keys expire by this clock, and `TIME` reports it.
    *
    * @param aheadMs The difference to the right time, in milliseconds; negative if the clock is
-   * behind, 0 to correct it.
-   *   Each call replaces the last one.
+   * behind, 0 to correct it. Each call replaces the last one.
    * @throws {RangeError} If `aheadMs` is not a safe integer.
    */
   skewClock(aheadMs: number): void;

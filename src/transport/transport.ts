@@ -30,8 +30,7 @@ export interface Transport {
    * client calls `read` and `write`.
    *
    * @param onChunk Called with each chunk: the first so many bytes of an array, which is used again
-   * afterwards. If it
-   *   returns `false`, it is not called until the next call of `receive`.
+   * afterwards. If it returns `false`, it is not called until the next call of `receive`.
    * @param onEnd Called at the end of the stream, with an error if it broke; also after `close`.
    */
   receive?: ((onChunk: OnChunk, onEnd: (error?: unknown) => void) => void) | undefined;

@@ -30,7 +30,7 @@ import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
-import { spreadMs, SPREADS } from "./polling.ts";
+import { backoffMs, BACKOFFS } from "./polling.ts";
 import { Ticket, type WaitingCall } from "./ticket.ts";
 
 /** By how much longer each wait is than the one before if the vote was split. */
@@ -248,7 +248,7 @@ export class QueuedWaiter implements TicketListener {
     this.#askMs = Math.min(this.#askMs, this.#joinMs());
     const { hasQuorum, isReady } = this.#notifications;
     if (this.ticket.stands && !this.ticket.isQueued && !(hasQuorum && isReady)) {
-      const delayMs = spreadMs(this.#nodeSet.wheel, this.settings, 0);
+      const delayMs = backoffMs(this.#nodeSet.wheel, this.settings, 0);
       this.#askMs = Math.min(this.#askMs, this.#nowMs + delayMs);
     }
     this.#pause.end();
@@ -306,7 +306,7 @@ export class QueuedWaiter implements TicketListener {
     if (this.#unanswered && bitCount(this.#notifiedOn) < quorum) return;
     if (this.#isBeside && this.#entries > 0) {
       if (this.#notifiedMs !== Infinity) return;
-      this.#notifiedMs = this.#nowMs + spreadMs(wheel, SPREADS.entry, this.#entries);
+      this.#notifiedMs = this.#nowMs + backoffMs(wheel, BACKOFFS.entry, this.#entries);
       return;
     }
     // If the last ask followed a notification, too, that was not enough.
@@ -334,7 +334,7 @@ export class QueuedWaiter implements TicketListener {
     if (!isReady && !isQueued) {
       return this.#nowMs + this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt;
     }
-    const pollMs = this.#nowMs + spreadMs(this.#nodeSet.wheel, this.settings, attempt);
+    const pollMs = this.#nowMs + backoffMs(this.#nodeSet.wheel, this.settings, attempt);
     if (denied.unanswered) return pollMs;
     if (hasQuorum && !isQueued && askedCount < quorum) return this.#nowMs;
     const freeInMs = this.ticket.freeInMs(denied);
@@ -356,9 +356,11 @@ export class QueuedWaiter implements TicketListener {
    * milliseconds.
    */
   #planUnnotified(denied: Round, freeInMs: number): number {
-    const positions = this.ticket.agree(denied);
+    const positions = this.ticket.positionsIn(denied);
+    this.ticket.agree(positions, denied.granted);
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
-    const delaysMs = [this.#idleMs(ahead)];
+    const idleTimes = 2 ** this.#idles++;
+    const delaysMs = [this.#idleMs(ahead, idleTimes)];
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
     // quorum.
     const split = denied.granted > 0 || freeInMs === 0 && ahead === 0;
@@ -377,7 +379,7 @@ export class QueuedWaiter implements TicketListener {
       );
       delaysMs.push(pollMsMax * this.#random.fraction());
     }
-    const times = ahead > AHEAD_MAX ? 2 ** (this.#idles - 1) : 1;
+    const times = ahead > AHEAD_MAX ? idleTimes : 1;
     if (freeInMs > 0) delaysMs.push(freeInMs * times + STAGGER_MS * ahead);
     if (ahead > 0) this.#planOvertaking(positions, ahead, denied.granted);
     // mutation: unnotified-waiter-never-asks
@@ -388,9 +390,9 @@ export class QueuedWaiter implements TicketListener {
    * How long to wait if nothing else is expected, in milliseconds: the longer, the more often
    * nothing has happened.
    */
-  #idleMs(ahead: number): number {
+  #idleMs(ahead: number, times: number): number {
     const { retryDelayMaxMs } = this.settings;
-    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * 2 ** this.#idles++ * (1 + ahead);
+    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * times * (1 + ahead);
     return Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
   }
 
@@ -440,8 +442,8 @@ export class QueuedWaiter implements TicketListener {
     const { hasQuorum, isReady } = this.#notifications;
     if (!hasQuorum || !isReady || !this.ticket.canJoin) return Infinity;
     if (this.ticket.score === 0) return this.#nowMs; // it was never sent
-    const spread = this.ticket.isQueued ? SPREADS.join : SPREADS.recovery;
-    return this.#nowMs + spreadMs(this.#nodeSet.wheel, spread, this.ticket.joins);
+    const limits = this.ticket.isQueued ? BACKOFFS.join : BACKOFFS.recovery;
+    return this.#nowMs + backoffMs(this.#nodeSet.wheel, limits, this.ticket.joins);
   }
 
   /**

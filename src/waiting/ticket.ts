@@ -205,32 +205,33 @@ export class Ticket implements QueueTicket {
     }).sort(ascending);
   }
 
-  /**
-   * Where the nodes say that the ticket stands that have put it in their queues. If their scores
-   * differ, it takes a later one that a quorum of them will have next time: else each contender may
-   * be the first on some nodes and on no quorum.
-   */
-  agree(round: Round): QueuePosition[] {
-    const positions = this.#positions.flatMap((position, nodeIndex) => {
+  /** Where the ticket stands on the nodes that have put it in their queues. */
+  positionsIn(round: Round): QueuePosition[] {
+    return this.#positions.flatMap((position, nodeIndex) => {
       return position && round.queuedBy(nodeIndex) ? position : [];
     });
+  }
+
+  /**
+   * Agrees with the nodes on a score. If theirs differ, it takes a later one that a quorum of them
+   * will have next time: else each contender may be the first on some nodes and on no quorum.
+   */
+  agree(positions: readonly QueuePosition[], granted: number): void {
     // Nodes that granted have put the ticket back with its own score.
     const scores = [
       ...positions.map(({ score }) => score),
-      ...Array(round.granted).fill(this.score),
+      ...Array(granted).fill(this.score),
     ].sort(ascending);
     // mutation: scores-stay-apart
     this.score = Math.max(this.score, scores[this.#nodeSet.quorum - 1] ?? 0);
     this.agreed = true;
-    return positions;
   }
 
   /**
    * Takes the ticket out of the queues.
    *
    * @param won The round that won a key of the pool, if it did: nodes that granted took the ticket
-   * out, and those that
-   *   have not answered yet do so, or report it.
+   * out, and those that have not answered yet do so, or report it.
    */
   leave(keys: readonly string[], won?: Round): void {
     if (won) this.#left = keys;

@@ -49,8 +49,7 @@ export class RunningCommand {
   /**
    * @param child The process of the command.
    * @param target What signals are sent to: the process, or the process group as a negative number;
-   * `undefined` if the
-   *   process could not be started.
+   * `undefined` if the process could not be started.
    * @param ended Resolves when the process has ended.
    * @param watcher What kills it if `hasp` cannot, if there is something.
    */
@@ -98,9 +97,8 @@ export class RunningCommand {
    * Ends the watcher.
    *
    * @param drainMs If not 0, everything that the command has started is ended first: by the signals
-   * that it has received,
-   *   or by SIGKILL after this time, in milliseconds. If 0, what the command has left behind goes
-   *   on without the watcher.
+   * that it has received, or by SIGKILL after this time, in milliseconds. If 0, what the command
+   * has left behind goes on without the watcher.
    * @returns What the watcher has printed about the end of the command, if it has.
    */
   async close(drainMs: number): Promise<string | undefined> {
@@ -115,8 +113,7 @@ export class RunningCommand {
  * Starts a command. Its input and output are those of `hasp`.
  *
  * @throws {Error} If no process can be started. A command that is missing or cannot be executed is
- * no error: it ends with
- *   the code that shells have for that.
+ * no error: it ends with the code that shells have for that.
  * @throws What `beforeBegin` throws.
  */
 export async function startCommand(

@@ -90,8 +90,7 @@ export class Watcher {
    * Ends it.
    *
    * @param drainMs If not 0, it first waits until nothing is left of the session, or kills what is
-   * left when its
-   *   time is over, which is in so many milliseconds.
+   * left when its time is over, which is in so many milliseconds.
    * @returns What it has printed about the end of the command, if it has.
    */
   async close(drainMs = 0): Promise<string | undefined> {

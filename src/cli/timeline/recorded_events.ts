@@ -55,8 +55,7 @@ export class RecordedEvents {
    * Reads lines.
    *
    * @param text One JSON object a line, with `type` and the other fields of an event, and with its
-   * time: `timeMs`, or
-   *   `time` in milliseconds or as a date.
+   * time: `timeMs`, or `time` in milliseconds or as a date.
    * @param source The name of the process, if the lines have none.
    */
   read(text: string, source: string): void {

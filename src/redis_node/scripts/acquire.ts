@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { FENCE } from "./fencing.ts";
-import { JOIN, JOINING } from "./join.ts";
-import { NOTIFY, TAKE } from "./notify.ts";
+import { FENCE_LUA } from "./fencing.ts";
+import { JOIN_LUA, QUEUE_LUA } from "./join.ts";
+import { NOTIFY_LUA, TAKE_LUA } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
@@ -31,10 +31,10 @@ import { lua, type Script } from "./script.ts";
  */
 export const ACQUIRE_OR_WAIT: Script = {
   source: /* @__PURE__ */ lua(
-    NOTIFY,
-    TAKE,
-    JOINING,
-    FENCE,
+    NOTIFY_LUA,
+    TAKE_LUA,
+    QUEUE_LUA,
+    FENCE_LUA,
     `local value, ttl, hint, ticket, since, agreed = unpack(ARGV)
 local blocked, lives, overtakes, wait = false, {}, {}, 0
 for index, key in ipairs(KEYS) do
@@ -57,7 +57,7 @@ if not blocked then
   return granted
 end
 `,
-    JOIN,
+    JOIN_LUA,
   ),
   sha1: "76fdabcdd5a73407e82ebc17b23c81ae50ac29a3",
 };

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { FENCE } from "./fencing.ts";
+import { FENCE_LUA } from "./fencing.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
@@ -20,7 +20,7 @@ import { lua, type Script } from "./script.ts";
  */
 export const ADOPT: Script = {
   source: /* @__PURE__ */ lua(
-    FENCE,
+    FENCE_LUA,
     `local value, ttl, replaces, hint = unpack(ARGV)
 local held, reply = {}, -1
 for _, key in ipairs(KEYS) do

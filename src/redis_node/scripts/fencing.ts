@@ -23,7 +23,7 @@ export const COUNTER_PREFIX = "hasp:fence:";
  *
  * Numbers are written by `string.format`, because `tostring` keeps only fourteen digits.
  */
-export const FENCE = `local function countOf(key)
+export const FENCE_LUA = `local function countOf(key)
   local name = 'hasp:fence:' .. key
   local text = redis.call('GET', name) or '0'
   local value = (text == '0' or text:find('^[1-9]%d*$')) and tonumber(text)
@@ -89,7 +89,7 @@ return start
  */
 export const RAISE: Script = {
   source: /* @__PURE__ */ lua(
-    FENCE,
+    FENCE_LUA,
     `local value, token = ARGV[1], tonumber(ARGV[2])
 for _, key in ipairs(KEYS) do
   if redis.call('GET', key) ~= value then return 0 end

@@ -3,14 +3,14 @@
  *
  * @module
  */
-import { NOTIFY } from "./notify.ts";
+import { NOTIFY_LUA } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
  * `foundIn(keys)` is what each key holds; of a missing one `false`, and of one that holds no text
  * the error that `GET` replies.
  */
-const FOUND = `local function foundIn(keys)
+const FOUND_LUA = `local function foundIn(keys)
   local found = redis.call('MGET', unpack(keys))
   for index, key in ipairs(keys) do
     found[index] = found[index] or redis.pcall('GET', key)
@@ -26,8 +26,8 @@ end
  */
 export const RELEASE_MANY: Script = {
   source: /* @__PURE__ */ lua(
-    NOTIFY,
-    FOUND,
+    NOTIFY_LUA,
+    FOUND_LUA,
     `local replies, ours, queues, found = {}, {}, {}, foundIn(KEYS)
 for index, key in ipairs(KEYS) do
   local mine = found[index] == ARGV[index]
@@ -56,7 +56,7 @@ return replies
  */
 export const EXTEND_MANY: Script = {
   source: /* @__PURE__ */ lua(
-    FOUND,
+    FOUND_LUA,
     `local found = foundIn(KEYS)
 for index, key in ipairs(KEYS) do
   local value, ttl = ARGV[2 * index - 1], ARGV[2 * index]

@@ -16,7 +16,7 @@
  * `holderOf(key)`, of a key that is held: 1 if what it holds is no value of this library, else 0,
  * and the value if it is a text. If readers hold it, the value of the one with the latest deadline.
  */
-export const JOINING = `local function scoreOf(keys, ticket, since, agreed)
+export const QUEUE_LUA = `local function scoreOf(keys, ticket, since, agreed)
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
   local score, known, last = tonumber(since), nil, nil
@@ -49,7 +49,7 @@ end
  * where it stands; 0 without one. By then there are `lives`, what `PTTL` says of each key, and
  * `wait`, what `blocks` returned. A key that is held is nobody's turn.
  */
-export const JOIN = `if not ticket then return 0 end
+export const JOIN_LUA = `if not ticket then return 0 end
 local score, now = scoreOf(KEYS, ticket, since, agreed)
 local held, ahead, length, foreign, holder = -2, 0, 0, 0, ''
 for index, key in ipairs(KEYS) do

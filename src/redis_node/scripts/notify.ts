@@ -27,7 +27,7 @@
  * turn. And it has the end of its wait, in seconds: `remains(ticket)` is how long it waits yet, in
  * milliseconds, and `nil` if without end.
  */
-export const NOTIFY = `local function publish(ticket, message)
+export const NOTIFY_LUA = `local function publish(ticket, message)
   local id = ticket:match('^(.-):')
   return id and redis.pcall('PUBLISH', 'hasp:wake:' .. id, message) or 0
 end
@@ -107,7 +107,7 @@ end
  * calls `notify` if the key is free, and `rouse` if readers hold it, and returns what that returns.
  * It does nothing if somebody else holds the key.
  */
-export const PASS = `local function reads(ticket)
+export const PASS_LUA = `local function reads(ticket)
   return ticket:find('^[^:]*:R')
 end
 local function rouse(key, own, from, known)
@@ -145,7 +145,7 @@ end
  * then also whether it overtakes: the turn of one ahead is over. If a quorum has `agreed` on the
  * score `since` of `own`, and the first's is later, it has only lost its place on this node.
  */
-export const TAKE = `local function take(key, own, overtakes)
+export const TAKE_LUA = `local function take(key, own, overtakes)
   local queue = 'hasp:queue:' .. key
   local rank = overtakes and (redis.call('ZRANK', queue, own) or 1) or 0
   local overtaken = {}

@@ -8,9 +8,9 @@
  *
  * @module
  */
-import { FENCE } from "./fencing.ts";
-import { JOINING } from "./join.ts";
-import { NOTIFY, PASS, TAKE } from "./notify.ts";
+import { FENCE_LUA } from "./fencing.ts";
+import { QUEUE_LUA } from "./join.ts";
+import { NOTIFY_LUA, PASS_LUA, TAKE_LUA } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
@@ -37,11 +37,11 @@ import { lua, type Script } from "./script.ts";
  */
 export const ACQUIRE_ANY: Script = {
   source: /* @__PURE__ */ lua(
-    NOTIFY,
-    PASS,
-    TAKE,
-    JOINING,
-    FENCE,
+    NOTIFY_LUA,
+    PASS_LUA,
+    TAKE_LUA,
+    QUEUE_LUA,
+    FENCE_LUA,
     `local place, value, ttl, hint, ticket, since, agreed = unpack(ARGV)
 place = tonumber(place)
 local spare = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))

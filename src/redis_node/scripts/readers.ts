@@ -25,9 +25,9 @@
  *
  * @module
  */
-import { JOIN, JOINING } from "./join.ts";
-import { NOTIFY, PASS, TAKE } from "./notify.ts";
-import { RELEASE_ALL } from "./release.ts";
+import { JOIN_LUA, QUEUE_LUA } from "./join.ts";
+import { NOTIFY_LUA, PASS_LUA, TAKE_LUA } from "./notify.ts";
+import { RELEASE_LUA } from "./release.ts";
 import { lua, type Script } from "./script.ts";
 
 /** What a key reads while readers hold it. */
@@ -46,7 +46,7 @@ export const READERS_PREFIX = "hasp:readers:";
  * behind them, it is an empty text. Drops writers' tickets whose clients are gone; also returns
  * whether there were any.
  */
-const READERS = `local time = redis.call('TIME')
+const READERS_LUA = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function settle(key)
   local readers = 'hasp:readers:' .. key
@@ -89,11 +89,11 @@ end
  */
 export const ACQUIRE_SHARED: Script = {
   source: /* @__PURE__ */ lua(
-    NOTIFY,
-    PASS,
-    TAKE,
-    JOINING,
-    READERS,
+    NOTIFY_LUA,
+    PASS_LUA,
+    TAKE_LUA,
+    QUEUE_LUA,
+    READERS_LUA,
     `local value, ttl, ticket, since, agreed = unpack(ARGV)
 local blocked, lives, overtakes, wait = false, {}, {}, 0
 for index, key in ipairs(KEYS) do
@@ -133,7 +133,7 @@ if not blocked then
   return 1
 end
 `,
-    JOIN,
+    JOIN_LUA,
   ),
   sha1: "52a532b775f00fce3ab7433c2dab2464017bd805",
 };
@@ -147,9 +147,9 @@ end
  */
 export const EXTEND_SHARED: Script = {
   source: /* @__PURE__ */ lua(
-    NOTIFY,
-    PASS,
-    READERS,
+    NOTIFY_LUA,
+    PASS_LUA,
+    READERS_LUA,
     `local value, ttl, shortens = unpack(ARGV)
 local reply, held = 1, {}
 for index, key in ipairs(KEYS) do
@@ -181,9 +181,9 @@ return reply
  */
 export const RELEASE_SHARED: Script = {
   source: /* @__PURE__ */ lua(
-    NOTIFY,
-    PASS,
-    READERS,
+    NOTIFY_LUA,
+    PASS_LUA,
+    READERS_LUA,
     `local function drop(key, value)
   local found = redis.pcall('GET', key)
   if found ~= 'hasp:shared' then return false, found end
@@ -192,7 +192,7 @@ export const RELEASE_SHARED: Script = {
   return own, not (own and settle(key)) and found
 end
 `,
-    RELEASE_ALL,
+    RELEASE_LUA,
   ),
   sha1: "8a91fe2c70cde204b287e1517b057c0a667de716",
 };

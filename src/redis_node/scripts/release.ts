@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { NOTIFY, PASS } from "./notify.ts";
+import { NOTIFY_LUA, PASS_LUA } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
@@ -22,7 +22,7 @@ elseif found then
 end
 if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0 end
 `,
-    NOTIFY,
+    NOTIFY_LUA,
     `local notified = notify(key, nil, not found)
 return found and (notified and 2 or 1) or 0
 `,
@@ -35,7 +35,7 @@ return found and (notified and 2 or 1) or 0
  * `drop` returns whether the key held the value, and what it holds now: `false` if it is free,
  * perhaps an error.
  */
-export const RELEASE_ALL = `local value, ticket, score = unpack(ARGV)
+export const RELEASE_LUA = `local value, ticket, score = unpack(ARGV)
 local pooled = ticket and ticket:sub(-1) == '.'
 local ours, held, count, failure = {}, {}, 0, nil
 for index, key in ipairs(KEYS) do
@@ -73,8 +73,8 @@ return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0
  */
 export const RELEASE_QUEUED: Script = {
   source: /* @__PURE__ */ lua(
-    NOTIFY,
-    PASS,
+    NOTIFY_LUA,
+    PASS_LUA,
     `local function drop(key, value)
   local found = redis.pcall('GET', key)
   if found ~= value then return false, found end
@@ -82,7 +82,7 @@ export const RELEASE_QUEUED: Script = {
   return true, false
 end
 `,
-    RELEASE_ALL,
+    RELEASE_LUA,
   ),
   sha1: "9db53c04783f5f872f4190c9d44e60e37d7247a1",
 };
@@ -94,8 +94,8 @@ end
  */
 export const LEAVE: Script = {
   source: /* @__PURE__ */ lua(
-    NOTIFY,
-    PASS,
+    NOTIFY_LUA,
+    PASS_LUA,
     `local ticket = ARGV[1]
 local pooled = ticket:sub(-1) == '.'
 for index, key in ipairs(KEYS) do

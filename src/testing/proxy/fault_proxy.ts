@@ -167,8 +167,7 @@ export interface FaultProxy extends AsyncDisposable {
  * ```
  *
  * @param address The address of the server, as for `createRedlock`. TLS passes unchanged, so the
- * certificate must be valid
- *   for 127.0.0.1, or for the client's `tls.serverName`.
+ * certificate must be valid for 127.0.0.1, or for the client's `tls.serverName`.
  * @returns The proxy, once it accepts connections.
  * @throws {TypeError} If the address is malformed. No message contains credentials.
  */

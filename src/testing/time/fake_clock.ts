@@ -67,8 +67,7 @@ export interface FakeClock extends Disposable {
    * @throws {unknown} What the promise rejects with.
    * @throws {RangeError} If `limitMs` is out of range.
    * @throws {Error} If the promise has not settled after this time, or no timer is left before, and
-   * not within a second of
-   *   real time either; or the clock was restored.
+   * not within a second of real time either; or the clock was restored.
    */
   tickUntil<T>(promise: Promise<T>, limitMs?: number): Promise<T>;
 
