@@ -9,7 +9,7 @@ import { holderOf } from "../holder.ts";
 import type { Vote } from "../vote.ts";
 import { defineConsoleView } from "../console_view.ts";
 import { checkTtlMs, type LockMode, RULES } from "../options.ts";
-import { checkAll, checkOptions, type Rules } from "../validate.ts";
+import { checkAll, checkOptions } from "../validate.ts";
 import { extend } from "./renewal.ts";
 
 /** Options of {@linkcode Lock.extend}. */
@@ -33,7 +33,7 @@ export interface ExtendOptions {
 /** What a handle is for; set by the class, because it needs a private member. */
 export let heldLock: (lock: Lock) => HeldLock;
 
-const EXTEND_RULES: Rules = { ttlMs: RULES.ttlMs, signal: RULES.signal };
+const EXTEND_OPTION_NAMES: readonly string[] = ["ttlMs", "signal"];
 
 /**
  * A lock that a {@linkcode Redlock} has acquired or adopted. Whether it is held, and for how long,
@@ -178,9 +178,9 @@ export class Lock implements AsyncDisposable {
    */
   async extend(options: ExtendOptions = {}): Promise<void> {
     const { settings } = this.#lock;
-    checkOptions("extend lock", options, Object.keys(EXTEND_RULES));
+    checkOptions("extend lock", options, EXTEND_OPTION_NAMES);
     const { ttlMs = settings.ttlMs, signal } = options;
-    checkAll("extend lock", { ttlMs, signal }, EXTEND_RULES);
+    checkAll("extend lock", { ttlMs, signal }, RULES);
     checkTtlMs("extend lock", ttlMs, settings);
     await extend(this.#lock, ttlMs, signal);
   }
