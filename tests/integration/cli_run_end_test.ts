@@ -4,7 +4,7 @@ import { assert, assertEquals, assertGreater, assertLess, assertMatch } from "@s
 import { isRunning, makeFolder, processGone, startHasp } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { startServers } from "../support/servers.ts";
-import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
+import { gone, onAll, shareServers } from "../support/shared_servers.ts";
 
 /**
  * What comes later than this, on a machine that does nothing else, shows that the machine stood
@@ -69,22 +69,6 @@ Deno.test("hasp run passes a signal to all that the command has started", async 
   assertEquals((await family.program.end()).code, 143);
   for (const pid of family.pids) await processGone(pid);
   await gone(servers, "job");
-});
-
-Deno.test("hasp run that is interrupted while it waits leaves nothing behind", async () => {
-  await using servers = shared.lend();
-  await holdByAnother(servers, "job");
-  const args = ["run", "-r", "job", "-w", "forever", ...sh("echo ran")];
-  await using program = startHasp(args, servers);
-  await eventually(async () => {
-    assertEquals(await onAll(servers, "ZCARD", "hasp:queue:job"), [1, 1, 1]);
-  });
-  program.signal("SIGINT");
-  const { code, stdout, stderr } = await program.end();
-  assertEquals({ code, stdout, stderr }, { code: 130, stdout: "", stderr: "" });
-  await eventually(async () => {
-    assertEquals(await onAll(servers, "ZCARD", "hasp:queue:job"), [0, 0, 0]);
-  });
 });
 
 Deno.test("hasp run ends the command with SIGTERM if the lock is lost, and itself with 122", async () => {

@@ -18,11 +18,6 @@ import { SLACK_MS, TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
 
-/** The script that the manual has for stores in Redis. */
-const STORE_SCRIPT = /```lua .*?\n(.*?)```/su.exec(
-  Deno.readTextFileSync(new URL("../../docs/recipes.md", import.meta.url)),
-)![1];
-
 const FENCED = { fencing: true, ttlMs: TTL_MS } as const;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -99,33 +94,6 @@ Deno.test("fencing tokens of several resources are above all earlier ones of eac
     }
     await lock.release();
   }
-});
-
-Deno.test("fencing tokens rise in the order of callers who wait, each with a client of its own", async () => {
-  await using servers = shared.lend();
-  const clients = Array.from({ length: 6 }, () => client(servers.urls, { waitMs: 20_000 }));
-  const tokens: (number | undefined)[] = [];
-  await Promise.all(clients.map(async (redlock) => {
-    for (let round = 0; round < 4; round++) {
-      await redlock.using("waited for", (lock) => void tokens.push(lock.fencingToken));
-    }
-  }));
-  await Promise.all(clients.map((redlock) => redlock.close()));
-  assertEquals(tokens.length, 24);
-  assertRising(tokens);
-});
-
-Deno.test("fencing tokens rise in the order of callers of one client who wait", async () => {
-  await using servers = shared.lend();
-  await using redlock = client(servers.urls, { waitMs: 20_000 });
-  await using other = client(servers.urls, { waitMs: 20_000 });
-  const tokens: (number | undefined)[] = [];
-  const note = (lock: { fencingToken: number | undefined }) => void tokens.push(lock.fencingToken);
-  const calls = Array.from({ length: 10 }, () => redlock.using("shared", note));
-  for (const resource of ["shared", ["shared", "other"]]) calls.push(other.using(resource, note));
-  await Promise.all(calls);
-  assertEquals(tokens.length, 12);
-  assertRising(tokens);
 });
 
 // What it costs
@@ -301,26 +269,4 @@ Deno.test("fencing takes a lock of several rounds no longer than one node's time
   const lock = await redlock.acquire("slow");
   assertLess(performance.now() - fromMs, SLACK_MS);
   assertEquals(lock.fencingToken, 4e15 + 1);
-});
-
-// What it is for
-
-Deno.test("a store that compares fencing tokens refuses a holder that was paused beyond its lock", async () => {
-  await using servers = shared.lend();
-  const options = { ttlMs: 200 } as const;
-  await using paused = client(servers.urls, options);
-  await using other = client(servers.urls, FENCED);
-  const [store] = servers;
-  const write = async (value: string, token: number) =>
-    await store.command("EVAL", STORE_SCRIPT, 1, "document:1", token, value) === 1;
-  const stale = await paused.acquire("document", { ...options, fencing: true });
-  assert(await write("first", stale.fencingToken));
-  assert(await write("first, in two parts", stale.fencingToken));
-  const fresh = await other.acquire("document", FENCED); // once the other has run out
-  assert(await write("second", fresh.fencingToken));
-  assertEquals(await write("late", stale.fencingToken), false);
-  assertEquals(
-    await store.command("HMGET", "document:1", "value", "fence"),
-    ["second", `${fresh.fencingToken}`],
-  );
 });

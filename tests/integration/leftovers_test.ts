@@ -186,20 +186,6 @@ Deno.test("close() releases the locks that are held, whose signals abort", async
   assertEquals(await onAll(servers, "EXISTS", "held", "extended"), [0, 0, 0, 0, 0]);
 });
 
-Deno.test("close() leaves no key of an attempt that is on its way", async () => {
-  await using servers = shared.lend();
-  for (const connected of [true, false]) {
-    await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
-    if (connected) await warmUp(redlock, servers);
-    const rejected = assertRejects(() => redlock.acquire("on its way"), RedlockError);
-    await deadline(redlock.close(), SLACK_MS);
-    const error = await rejected;
-    assertEquals(error.code, "CLOSED");
-    assertEquals(error.message, 'Cannot acquire lock "on its way": the lock client is closed');
-    assertEquals(await onAll(servers, "EXISTS", "on its way"), [0, 0, 0, 0, 0]);
-  }
-});
-
 Deno.test("close() has a release sent whole to nodes that don't know its script", async () => {
   await using servers = shared.lend();
   await using proxies = await startProxies(servers);
@@ -312,19 +298,6 @@ for (const type of ["list", "hash"]) {
     assertEquals(await onAll(servers, "TYPE", "typed"), [type, type, "none"]);
   });
 }
-
-Deno.test("a lock that ran out takes back the SET that a hung node has yet to execute", async () => {
-  await using servers = shared.lend(3);
-  await using redlock = createRedlock(servers.urls);
-  await warmUp(redlock, servers);
-  await servers[0].resetCommandCounts();
-  await servers[0].pause();
-  const lock = await redlock.acquire("late", { ttlMs: 4_000 });
-  await eventually(() => lock.signal.aborted);
-  servers[0].resume();
-  await eventually(async () => assertEquals((await servers[0].commandCounts()).set, 1));
-  await eventually(async () => assertEquals(await servers[0].command("EXISTS", "late"), 0), 3_000);
-});
 
 Deno.test("a key whose deletion could not be sent expires at the TTL", async () => {
   await using servers = shared.lend(3);

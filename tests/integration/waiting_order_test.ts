@@ -141,29 +141,6 @@ Deno.test("a client that has the lock lets another that waits go before its own 
   assertEquals(order.indexOf("other"), 0, order.join(" "));
 });
 
-Deno.test("clients with callers of their own all get their turn, one at a time", async () => {
-  await using servers = shared.lend();
-  await using clients = openClients(servers.urls, 4);
-  let inside = 0;
-  let entries = 0;
-  const turn = async (client: Redlock) => {
-    const lock = await client.acquire("job");
-    assertEquals(++inside, 1);
-    await Promise.resolve();
-    inside--;
-    entries++;
-    await lock.release();
-  };
-  const callers = clients.flatMap((client) =>
-    Array.from({ length: 3 }, async () => {
-      for (let round = 0; round < 3; round++) await turn(client);
-    })
-  );
-  await deadline(Promise.all(callers), CROWD_MS);
-  assertEquals(entries, 36);
-  await queueOfLength(servers, "hasp:queue:job", 0);
-});
-
 Deno.test("tryAcquire() and waitMs 0 join no queue, and take nothing from calls that wait", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 3);

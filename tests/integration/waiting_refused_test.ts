@@ -12,7 +12,6 @@ import { SLACK_MS, TTL_MS } from "../support/times.ts";
 import {
   lineUp,
   openClients,
-  PATIENT,
   queueOfLength,
   soon,
   subscriptions,
@@ -137,43 +136,6 @@ Deno.test("a user without ZREM gives its lock back though a client that is gone 
   assert(await lock.release());
   const next = await soon(clients[0].acquire("job"));
   assert(await next.release());
-});
-
-Deno.test("one of three nodes without notifications makes no call poll", async () => {
-  await using servers = await startServers(3, { users: ["locker on >secret ~* &* +@all"] });
-  await servers[0].command("ACL", "SETUSER", "locker", "-subscribe");
-  const refused: string[] = [];
-  await using clients = openClients(urlsOf(servers), 3, {
-    ...PATIENT,
-    onEvent: (event) => {
-      if (event.type === "notify-refused") refused.push(event.node);
-    },
-  });
-  const lock = await clients[0].acquire("job");
-  const first = clients[1].acquire("job");
-  await queueOfLength(servers.slice(1), QUEUE, 1);
-  const second = clients[2].acquire("job");
-  await queueOfLength(servers.slice(1), QUEUE, 2);
-  assertEquals(refused, [servers[0].url, servers[0].url]); // each client is refused
-  await lock.release();
-  await (await soon(first)).release();
-  await (await soon(second)).release();
-});
-
-Deno.test("two of three nodes without notifications make waiters poll", async () => {
-  await using servers = await startServers(3, { users: ["locker on >secret ~* &* +@all"] });
-  for (const server of servers.slice(1)) {
-    await server.command("ACL", "SETUSER", "locker", "-publish");
-  }
-  await using clients = openClients(urlsOf(servers), 3, PROMPT);
-  const lock = await clients[0].acquire("job");
-  const acquiring = clients.slice(1).map((client) => client.acquire("job"));
-  await eventually(async () => assertEquals(await subscriptions(servers), [2, 0, 0]));
-  await lock.release();
-  await deadline(
-    Promise.all(acquiring.map(async (promise) => await (await promise).release())),
-    2_000 + SLACK_MS,
-  );
 });
 
 Deno.test("a permission that is taken away while somebody waits has it poll", async () => {
