@@ -246,8 +246,7 @@ export class QueuedWaiter implements TicketListener {
     this.ticket.onSubscriptionChange();
     if (!this.#pause) return;
     this.#askMs = Math.min(this.#askMs, this.#joinMs());
-    const { hasQuorum, isReady } = this.#notifications;
-    if (this.ticket.stands && !this.ticket.isQueued && !(hasQuorum && isReady)) {
+    if (this.ticket.stands && !this.#notifications.hasQuorum) {
       const delayMs = backoffMs(this.#nodeSet.wheel, this.settings, 0);
       this.#askMs = Math.min(this.#askMs, this.#nowMs + delayMs);
     }
@@ -329,14 +328,12 @@ export class QueuedWaiter implements TicketListener {
   #planAsk(attempt: number, denied: Round): number {
     const { hasQuorum, isReady } = this.#notifications;
     const { quorum } = this.#nodeSet;
-    const { isQueued, askedCount } = this.ticket;
     // A release between the first denial and the subscription notifies nobody.
-    if (!isReady && !isQueued) {
+    if (!isReady && !this.ticket.isQueued) {
       return this.#nowMs + this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt;
     }
     const pollMs = this.#nowMs + backoffMs(this.#nodeSet.wheel, this.settings, attempt);
     if (denied.unanswered) return pollMs;
-    if (hasQuorum && !isQueued && askedCount < quorum) return this.#nowMs;
     const freeInMs = this.ticket.freeInMs(denied);
     if (freeInMs.length >= quorum) {
       const askMs = this.#planUnnotified(denied, freeInMs[quorum - 1]);

@@ -110,13 +110,6 @@ export class Ticket implements QueueTicket {
     return this.queuedCount >= this.#nodeSet.quorum;
   }
 
-  /**
-   * How many nodes could notify the ticket when it last asked, but for some that could not since.
-   */
-  get askedCount(): number {
-    return bitCount(this.#askedOn);
-  }
-
   /** Whether a node can notify the ticket that could not when it last asked. */
   get canJoin(): boolean {
     return (this.#notifications.subscribed & ~this.#askedOn) !== 0;
