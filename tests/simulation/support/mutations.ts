@@ -254,6 +254,10 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
     "one that has a key of a pool stays in the queues of the others",
     ["if index ~= place then", "if false then"],
   ],
+  "turn-of-a-pool-kept-for-one": [
+    "a key of a pool is only for the one whose turn it is on the node, though enough are free",
+    ["if shares(rank, redis.pcall('GET', 'hasp:turn:' .. key)) then blocked = false end", ""],
+  ],
   "one-ticket-has-all-turns": [
     "the first of those that wait for a pool gets the turns for all its keys",
     ["if busy(first, key) then", "if false then"],

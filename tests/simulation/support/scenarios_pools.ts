@@ -180,4 +180,14 @@ export const POOL_SCENARIOS: readonly Scenario[] = [
       catches: ["one-ticket-has-all-turns"],
     },
   ),
+  scenario("A11", "of eight to which nodes give turns for different keys, each has one soon", {
+    clients: [
+      ...EIGHT.map((name) => [holds(name, 2_000)]),
+      ...EIGHT.map((_, index) => [waits(100 + 100 * index, { resources: EIGHT })]),
+    ],
+    network: { delayMs: 20, jitterMs: 100 },
+    healAtMs: 8_000,
+    missing: all(...EIGHT.map((_, index) => expectSoon(index + 8, 2_000, 800))),
+    catches: ["turn-of-a-pool-kept-for-one"],
+  }),
 ];
