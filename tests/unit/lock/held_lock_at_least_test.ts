@@ -39,21 +39,6 @@ Deno.test("a wall clock that steps ahead does not shorten atLeastMs", async () =
   assertEquals(released.keptMs, AT_LEAST_MS - 10);
 });
 
-Deno.test("the end of a client keeps the keys of its lock for the rest of atLeastMs, and leaves the queue", async () => {
-  const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS });
-  cluster.occupy("a", 400);
-  cluster.nodes[2].set("a", OTHER_VALUE, 60_000);
-  const lock = await cluster.settle(cluster.redlock.acquire("a"));
-  assertEquals(cluster.nodes.map((node) => node.queue().length), [0, 0, 1]);
-  await cluster.advance(1_000);
-  const keptMs = AT_LEAST_MS - (TTL_MS - lock.remainingMs() - 202);
-  await cluster.close();
-  assertEquals([lock.held, cluster.eventTypes.at(-1)], [false, "lost"]);
-  assertEquals(cluster.holders(), [lock.value, lock.value, OTHER_VALUE]);
-  assertEquals(lives(cluster).slice(0, 2), [keptMs, keptMs]);
-  assertEquals(cluster.nodes.map((node) => node.queue()), [[], [], []]);
-});
-
 Deno.test("the end of a client deletes the keys of a lock whose atLeastMs is over", async () => {
   const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS });
   await cluster.settle(cluster.redlock.tryAcquire("a"));

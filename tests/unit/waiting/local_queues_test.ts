@@ -74,26 +74,6 @@ Deno.test("the first call of a client alone asks while others hold the lock", as
   assertEquals(callers.won, ["first", "second", "third"]);
 });
 
-Deno.test("different sets of resources are different locks, in any order of names", async () => {
-  const callers = new Callers();
-  callers.call("a and b", {}, ["a", "b"]);
-  await callers.advance(0);
-  callers.call("c", {}, "c");
-  callers.call("b and a", {}, ["b", "a"]);
-  callers.call("with a prefix", { keyPrefix: "p:" }, ["a", "b"]);
-  await callers.advance(1_000);
-  assertEquals(callers.won, ["a and b", "c", "with a prefix"]);
-  assertEquals(callers.asked(), [3, 3, 3]);
-  callers.call("a", {}, "a"); // has a queue of its own, and learns from the nodes that it is held
-  await callers.advance(1_000);
-  assertEquals(callers.asked(), [5, 5, 5]);
-  await callers.release("a and b");
-  assertEquals(callers.won.slice(3), ["a"]);
-  await callers.release("a");
-  await callers.advance(1_000);
-  assertEquals(callers.won.slice(3), ["a", "b and a"]);
-});
-
 for (const how of ["tryAcquire()", "acquire() with a waitMs of 0"]) {
   const attempt = ({ redlock }: Callers) =>
     how === "tryAcquire()" ? redlock.tryAcquire("a") : redlock.acquire("a", { waitMs: 0 });

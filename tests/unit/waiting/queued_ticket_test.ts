@@ -207,16 +207,3 @@ Deno.test("the last call that gives up leaves the queues on every node that may 
   assertEquals(polling.errors.size, 1);
   assertEquals(polling.nodes.map(({ leaves }) => leaves), [[], [], []]);
 });
-
-Deno.test("a ticket that has left, and is in a queue all the same, is taken out when it is notified", async () => {
-  const callers = await blocked(["first"], { waitMs: 900 });
-  callers.error("first");
-  const [{ leaves: [ticket] }] = callers.nodes;
-  for (const node of callers.nodes) node.raise("a", ticket, 1);
-  for (const node of callers.nodes) node.enqueue("a", "other:1");
-  callers.free();
-  await callers.advance(0);
-  for (const node of callers.nodes) {
-    assertEquals([node.queue(), node.messages.at(-1)], [["other:1"], "other:1"]);
-  }
-});
