@@ -322,7 +322,7 @@ async function checkTelemetry({ folder }: Consumer): Promise<string> {
 /** Runs the program as `npx` does, from the file that npm links to. */
 async function checkProgram({ folder, built, tarball }: Consumer): Promise<string> {
   const licenses = await Deno.readTextFile(join(built, dirname(PROGRAM), "LICENSES.txt"));
-  const [, stated] = /\bhas (\d+) packages bundled\b/.exec(
+  const [, stated] = /\bbundles (\d+) packages\b/.exec(
     (await Deno.readTextFile(join(built, "README.md"))).replaceAll("\n", " "),
   ) ?? [];
   const bundled = licenses.match(/^\S+ \d+\.\d+\.\d+$/gm)?.length;
