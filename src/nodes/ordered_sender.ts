@@ -22,6 +22,7 @@ import { retryDelayMs } from "../time/retry_delay.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import { type CommandAnswer, connectionError, type Exchange, Exchanges } from "./exchanges.ts";
+import type { Commands } from "./read_reply.ts";
 import type { CommandClient } from "./command_node_options.ts";
 import { LateAcquires } from "./late_acquires.ts";
 
@@ -124,6 +125,9 @@ export class OrderedSender implements CommandSender {
   #ready: CommandGroup[] = [];
   #flushing = false;
   #waiting = 0;
+  /** How often the server has answered. */
+  #answered = 0;
+  /** How many failures in a row there were since. */
   #failures = 0;
   /** Whether the last failure was a time-out. */
   #silent = false;
@@ -248,9 +252,7 @@ export class OrderedSender implements CommandSender {
   async #exchange(groups: CommandGroup[]): Promise<void> {
     const commands = groups.flatMap((group) => this.#takeCommands(group));
     if (commands.length === 0) return this.#finish(groups);
-    const exchange = await this.#exchanges.run(commands.map(({ command }) => command.args));
-    const { answers, atMs, late } = exchange;
-    this.#onExchange(exchange);
+    const { answers, atMs, late } = await this.#run(commands.map(({ command }) => command.args));
     commands.forEach((command, index) => {
       const answer = answers[index];
       if (!(answer instanceof ConnectionError)) return this.#deliver(command, answer, atMs);
@@ -310,13 +312,22 @@ export class OrderedSender implements CommandSender {
     if (this.#ready.length > 0) this.#flushLater();
   }
 
-  #onExchange({ answers, late }: Exchange): void {
-    if (isAnswered(answers)) return this.#onAnswered();
+  async #run(commands: Commands): Promise<Exchange> {
+    const answered = this.#answered;
+    const exchange = await this.#exchanges.run(commands);
+    const { answers, late } = exchange;
+    late?.then((answers) => isAnswered(answers) && this.#onAnswered());
+    if (isAnswered(answers)) this.#onAnswered();
+    // a server that has answered since is not silent
+    else if (!late || this.#answered === answered) this.#onUnanswered(exchange);
+    return exchange;
+  }
+
+  #onUnanswered({ answers, late }: Exchange): void {
     const wasOpen = this.open;
     this.#failures += late ? FAILURES_MAX : 1;
     this.#silent = late !== undefined;
     this.#lastError = answers[0] as ConnectionError;
-    late?.then((answers) => isAnswered(answers) && this.#onAnswered());
     if (!wasOpen || !this.#down) return;
     this.#events.onDisconnected?.();
     this.#events.onUnavailable?.(this.#lastError);
@@ -325,6 +336,7 @@ export class OrderedSender implements CommandSender {
 
   #onAnswered(): void {
     const wasDown = this.#down;
+    this.#answered++;
     this.#failures = this.#probes = 0;
     if (!wasDown || this.#closing) return;
     if (this.#probe) this.#wheel.cancel(this.#probe);
@@ -344,7 +356,7 @@ export class OrderedSender implements CommandSender {
 
   /** Asks whether the server is back. */
   async #ping(): Promise<void> {
-    this.#onExchange(await this.#exchanges.run([["PING"]]));
+    await this.#run([["PING"]]);
   }
 
   #downError(): ConnectionError {
