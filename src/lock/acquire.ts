@@ -146,18 +146,22 @@ function waitForRoom(call: LockCall): Promise<boolean> {
   return attempts.wait(waitMs > 0 ? call.leftMs() : Infinity, signal);
 }
 
-/** A call has its lock: decides who of this client has the next turn, and when. */
+/** A call has its lock: decides which call of this client may ask next, and when. */
 function settleTurn(call: LockCall, held: HeldLock): void {
   const { client: { localQueues }, localName, pool, mode, waiter } = call;
-  if (pool) { // at once, for another key; calls for this key wait for the lock
+  if (pool) {
+    // The next one asks at once, for another key. Calls for this key wait until the lock ends.
     pool.won(call, held, waiter !== undefined);
-  } else if (mode) { // at once all that are behind it, beside it
+  } else if (mode) {
+    // All that wait behind it ask at once, and enter beside it.
     if (waiter) localQueues.dropWaiter(localName, held.round);
     localQueues.admit(localName, call);
     localQueues.addReader(keysName(call.keys), held);
-  } else if (call.takesTurns) { // the next in the queue, when the lock ends
+  } else if (call.takesTurns) {
+    // The next one asks when the lock ends.
     localQueues.promote(localName, call, held);
-  } else { // the same, unless other calls of this client waited for the keys before this one
+  } else {
+    // It did not take its turn: it has the queue only if no call of this client waits in it.
     localQueues.enter(localName, held);
   }
 }

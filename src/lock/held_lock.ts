@@ -7,7 +7,7 @@
  *
  * **What aborts the signal?** {@linkcode HeldLock.lose}. It is called by the timer wheel when the
  * validity is about to be over (`onDue`), by code that reads the signal later than that
- * (`lostError`), by an extension that a majority denied, when the client closes (`onClosed`), and
+ * (`loseIfOver`), by an extension that a majority denied, when the client closes (`onClosed`), and
  * in place of an extension if nobody has the handle any more.
  *
  * **Where is the program notified?** In the async context of the call that won the lock, a
@@ -189,10 +189,11 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
-   * Why the lock was lost, if it was. A lock whose validity is over is lost, even if the timer is
-   * late (step 8).
+   * Ends the lock as lost if its validity is over and the timer is late (step 8).
+   *
+   * @returns Why the lock was lost, if it was.
    */
-  get lostError(): LockLostError | undefined {
+  loseIfOver(): LockLostError | undefined {
     if (!this.#end && !this.held) this.#runOut();
     return this.#end instanceof LockLostError ? this.#end : undefined;
   }
@@ -205,9 +206,9 @@ export class HeldLock extends TimerEntry {
 
   /** Aborts the signal if there is a reason to, unless that was done, or nobody has read it. */
   #abortSignal(): void {
-    const { lostError, aborted } = this;
-    if (lostError) this.abortReason ??= { reason: lostError };
-    if (aborted || !this.abortReason || !this.#controller) return;
+    const reason = this.loseIfOver();
+    if (reason) this.abortReason ??= { reason };
+    if (this.aborted || !this.abortReason || !this.#controller) return;
     this.aborted = true; // first, because a runtime may read the signal while it aborts it
     this.#controller.abort(this.abortReason.reason);
   }
@@ -355,7 +356,8 @@ export class HeldLock extends TimerEntry {
 
   /** @throws {LockLostError} If the lock was lost, or its holder has ended it. */
   throwIfOver(attempt: string): void {
-    if (this.lostError) throw thrownHere(this.lostError);
+    const lost = this.loseIfOver();
+    if (lost) throw thrownHere(lost);
     if (this.active) return;
     const cause = new Error(this.handedOver ? "it was handed over" : "it was released");
     throw lostError(attempt, this.resources, this.round.votes, "released", cause);
@@ -388,11 +390,11 @@ export class HeldLock extends TimerEntry {
    * extension without answers may have prolonged some, and a node that hung may set one late.
    */
   #takeBackLater(): void {
-    const takeBack = () => this.#takeBack();
+    const takeNow = () => this.#takeBack();
     const delayMs = this.keysLeftMs();
     // mutation: doubtful-extension-stays
-    if (delayMs > 0) this.client.wheel.after(delayMs, takeBack, takeBack);
-    else takeBack();
+    if (delayMs > 0) this.client.wheel.after(delayMs, takeNow, takeNow);
+    else takeNow();
   }
 
   /** Takes the keys back now, and does not wait for it. */

@@ -79,7 +79,7 @@ export class Lock implements AsyncDisposable {
     if (held.held) return "held";
     if (held.handedOver) return "handed over";
     // A lock that nobody has ended by now has run out.
-    return held.active || held.lostError ? "lost" : "released";
+    return held.active || held.loseIfOver() ? "lost" : "released";
   }
 
   /** The locked resources, in the order of the call. */

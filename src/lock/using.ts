@@ -31,12 +31,12 @@ export async function runUsing<T>(lock: Lock, routine: Routine<T>): Promise<T> {
   const held = heldLock(lock);
   const { settings: { signal }, client: { wheel } } = held;
   const abort = () => held.abort(signal!.reason);
-  held.deliver();
+  held.deliver(); // again, because the call may have ended since it got the lock
   wheel.ref(); // a routine may wait for nothing but the end of the lock
   if (signal) onAbort(signal, abort);
   try {
     const result = await routine(lock);
-    const lost = held.lostError;
+    const lost = held.loseIfOver();
     if (lost) throw lost;
     return result;
   } catch (error) {

@@ -17,6 +17,10 @@
  *   *behind* the command that sets the lock's keys, in the same piece. Were it read ahead of that
  *   command, the node could lose both in between.
  *
+ * The guard asks for both next to commands that set keys, and holds back the grants that wait for
+ * the answers. Replies come in the order of the commands, so a grant waits only for what was sent
+ * behind it in the same piece. If the guard is off nothing is sent.
+ *
  * **A marker that is no time in the past** is an error vote, and stays as it is. It may be an
  * application's key, and nothing of an application is overwritten. If it is a time in the future,
  * the node's clock was set back since, and no age can be had from it. An operator deletes it; then
@@ -37,10 +41,6 @@
  * **Fencing tokens.** A node that came back with all keys but those of its last second may have
  * counters that are below what it replied before. They are not counted until they have been raised:
  * see {@linkcode oldCountsBelow}.
- *
- * Here the guard asks for both next to commands that set keys, and holds back the grants that wait
- * for the answers. Replies come in the order of the commands, so a grant waits only for what was
- * sent behind it in the same piece. If the guard is off nothing is sent.
  *
  * @module
  */
