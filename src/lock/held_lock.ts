@@ -121,6 +121,11 @@ export class HeldLock extends TimerEntry {
     return this.round.counts?.token;
   }
 
+  /** Whether the last extension has failed, or is under way. */
+  get isFailing(): boolean {
+    return this.#failing !== undefined;
+  }
+
   /** Whether it was handed over. */
   get handedOver(): boolean {
     return this.#end === "handed-over";

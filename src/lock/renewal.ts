@@ -41,7 +41,8 @@ async function tryExtend(
 ): Promise<readonly Vote[] | undefined> {
   const { settings, round: won, client: { extensions, wheel } } = lock;
   if (!extensions.enter()) {
-    if (!await extensions.wait(lock.remainingMs(), signal)) return [];
+    // One that has failed ends sooner than the locks of a crowd that waits.
+    if (!await extensions.wait(lock.remainingMs(), signal, lock.isFailing)) return [];
     if (!lock.active) { // it ended meanwhile
       extensions.leave();
       return [];

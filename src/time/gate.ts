@@ -43,15 +43,20 @@ export class Gate {
    *
    * @param limitMs The longest wait, in milliseconds.
    * @param signal Ends the wait; so does the end of the client.
+   * @param isUrgent Whether it goes ahead of all that wait.
    * @returns Whether the caller is inside.
    */
-  async wait(limitMs: number, signal?: AbortSignal): Promise<boolean> {
+  async wait(limitMs: number, signal?: AbortSignal, isUrgent = false): Promise<boolean> {
     await undefined; // the tick in which a crowd asks is no part of the wait
     if (this.enter()) return true;
     const place = new Place(this.#wheel, limitMs, signal);
-    if (this.#first) this.#last!.behind = place;
-    else this.#first = place;
-    this.#last = place;
+    if (isUrgent || !this.#first) {
+      place.behind = this.#first;
+      this.#first = place;
+    } else {
+      this.#last!.behind = place;
+    }
+    if (!place.behind) this.#last = place;
     await place.over;
     return place.entered;
   }

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
+import { heldLock } from "../../../src/lock/lock.ts";
 import type { RedlockOptions } from "../../../src/options.ts";
 import { type Cluster, locked as lockedWith } from "../../support/cluster.ts";
 
@@ -62,6 +63,21 @@ Deno.test("Renewal bounds each try by nodeTimeoutMs", async () => {
   const [first, second] = extendTimes(cluster, startMs);
   assertEquals(second - first, 30 + TTL_MS / 15);
   assert(lock.held); // here, because nothing extends a lock whose handle is garbage
+});
+
+Deno.test("Renewal that has failed goes ahead of a crowd that waits to extend", async () => {
+  const { cluster, lock } = await locked(3, { nodeTimeoutMs: 30 });
+  const { extensions } = heldLock(lock).client;
+  cluster.set("hang", 0, 1);
+  await cluster.advance(THIRD_MS + 40); // it has failed
+  cluster.resume();
+  while (extensions.enter());
+  for (let place = 0; place < 3; place++) extensions.wait(Infinity);
+  await cluster.advance(TTL_MS / 15);
+  assertEquals(lock.extensions, 0); // there is no room
+  extensions.leave();
+  await cluster.advance(1);
+  assertEquals(lock.extensions, 1);
 });
 
 Deno.test("Renewal fills nothing in while too few nodes grant", async () => {

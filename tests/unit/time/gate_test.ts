@@ -10,8 +10,8 @@ function fullGate() {
   const gate = new Gate(wheel, 2);
   /** Who came in or gave up, in order. */
   const log: string[] = [];
-  const wait = async (name: string, limitMs = 1_000, signal?: AbortSignal) => {
-    log.push(`${name} ${await gate.wait(limitMs, signal) ? "enters" : "gives up"}`);
+  const wait = async (name: string, limitMs = 1_000, signal?: AbortSignal, isUrgent = false) => {
+    log.push(`${name} ${await gate.wait(limitMs, signal, isUrgent) ? "enters" : "gives up"}`);
   };
   assertEquals([gate.enter(), gate.enter(), gate.enter()], [true, true, false]);
   return { clock, wheel, gate, log, wait };
@@ -31,6 +31,19 @@ Deno.test("Gate lets those in that wait, first come, first served, one for each 
   await runMicrotasks();
   assertEquals(log, ["a enters", "b enters", "c enters"]);
   assertEquals([gate.enter(), gate.enter()], [true, false]);
+});
+
+Deno.test("Gate lets one that is urgent in ahead of all that wait, and the others in their order", async () => {
+  const { gate, log, wait } = fullGate();
+  wait("urgent alone", 1_000, undefined, true);
+  for (const name of ["a", "b"]) wait(name);
+  wait("urgent", 1_000, undefined, true);
+  wait("c");
+  await runMicrotasks();
+  for (let left = 0; left < 5; left++) gate.leave();
+  await runMicrotasks();
+  const order = ["urgent", "urgent alone", "a", "b", "c"];
+  assertEquals(log, order.map((name) => `${name} enters`));
 });
 
 Deno.test("Gate gives a place to one that began to wait in the tick in which another left", async () => {
