@@ -247,7 +247,7 @@ const ticket = weighted([
   word("gone:1", "gone:2", "x:3", "y:3"),
 ]);
 /** What somebody else may have put there. */
-const strangeTicket = weighted([6, ticket], [1, word("nobody", ":1", "x:", ":", "", "x:1:2")]);
+const strangeTicket = weighted([6, ticket], [1, word("nobody", ":1", "x:", ":", "", "x:1:2000")]);
 /**
  * Scores long ago, in microseconds: some so close that a ticket passes another, some just too far
  * apart.

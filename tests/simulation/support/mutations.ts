@@ -262,10 +262,6 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
     "the first of those that wait for a pool gets the turns for all its keys",
     ["if busy(first, key) then", "if false then"],
   ],
-  "notification-of-a-pool-kept": [
-    "one that has a key of a pool keeps the notification of another",
-    ["if left then pass(name, nil, redis.pcall('GET', name), true) end", ""],
-  ],
   "extension-steals": [
     "an extension steals",
     [

@@ -89,7 +89,6 @@ export const POOL_SCENARIOS: readonly Scenario[] = [
       expectSoon(3, 1_003, 2 * HAND_OFF_MS),
       nobodyLeft,
     ),
-    catches: ["notification-of-a-pool-kept", "won-queue-alone-is-left"],
   }),
   scenario(
     "A4",
