@@ -3,7 +3,11 @@
  *
  * Commands are written one behind another into slabs of memory, and an encoded command is a part of
  * its slab. The same part is sent to every node. The commands of one tick are usually adjacent, so
- * they are sent as one view without a copy. Lengths count bytes of UTF-8.
+ * they are sent as one view without a copy. A full slab is dropped and never written again, so
+ * nobody needs to know when a write is over. Lengths count bytes of UTF-8.
+ *
+ * Joining texts that the runtime then encodes would be a third of this code, and takes twice the
+ * time.
  *
  * @module
  */

@@ -1,5 +1,8 @@
 /**
- * The process that kills a command if `hasp` cannot.
+ * The process that kills a command if `hasp` cannot, because it is itself killed or stopped: a
+ * small shell script, to which `hasp` writes for how long the command may run. The command starts
+ * behind a gate, a shell that becomes the command once the watcher has answered, so it never runs
+ * without its watcher.
  *
  * @module
  */
