@@ -10,14 +10,13 @@ import { closedError, lockName } from "./errors.ts";
 import { readToken } from "./lock/hand_over_token.ts";
 import { inspect, type Inspection } from "./lock/inspection.ts";
 import type { FencedLock, Lock, LockOf } from "./lock/lock.ts";
-import { lead } from "./lock/lead.ts";
-import { type Routine, runUsing, withRoutine } from "./lock/using.ts";
+import { lead, type Routine, runUsing, withRoutine } from "./lock/using.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import type { QuorumNode } from "./quorum/quorum_node.ts";
 import { LockOptions, type RedlockOptions } from "./options.ts";
 import { checkResources } from "./resources.ts";
 import { checkAbility, checkNodes, takeNodes } from "./client_nodes.ts";
-import { ClientState } from "./client_state.ts";
+import { ClientState } from "./lock/client_state.ts";
 import { processName } from "./process_name.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 

@@ -71,25 +71,23 @@
  *
  * @module
  */
-import type { ClientState } from "../client_state.ts";
+import type { ClientState } from "./client_state.ts";
 import { LockHeldError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
 import { askToAcquire, Round } from "../quorum/round.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 import { waitToAdopt } from "./adopt.ts";
-import { takeTurn, wait } from "./contend.ts";
 import { HeldLock } from "./held_lock.ts";
 import { holderOf } from "../holder.ts";
 import { Lock } from "./lock.ts";
-import type { LockCall } from "./lock_call.ts";
+import { becomeFirst, crowded, type LockCall, modeOf, reportAbort, wait } from "./lock_call.ts";
 import { keysName } from "../waiting/local_names.ts";
-import { crowded, modeOf, reportAbort } from "./refusal.ts";
 import { renew } from "./renewal.ts";
 import { undoAttempt } from "./undo.ts";
 
 /**
- * Makes attempts until one wins the lock or the wait is over. A call that may wait takes its turn:
+ * Makes attempts until one wins the lock or the wait is over. A call that may wait queues up:
  * only the first call of this client for the same keys asks the nodes, and while the client holds
  * the lock none does.
  *
@@ -104,8 +102,8 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   let held: HeldLock | undefined;
   client.beginCall();
   try {
-    const turn = takeTurn(call);
-    if (turn) await turn;
+    const waiting = becomeFirst(call);
+    if (waiting) await waiting;
     for (;;) {
       call.throwIfEnded();
       if (!attempts.enter() && !await waitForRoom(call)) throw crowded(call);
@@ -127,7 +125,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   } finally {
     client.endCall();
   }
-  settleTurn(call, held);
+  settleQueue(call, held);
   if (!held.active) held.leaveLocalQueue(); // lost while it was reported
   const extending = call.settings.autoExtend ?? call.purpose === "use";
   if (extending) renew(held);
@@ -147,7 +145,7 @@ function waitForRoom(call: LockCall): Promise<boolean> {
 }
 
 /** A call has its lock: decides which call of this client may ask next, and when. */
-function settleTurn(call: LockCall, held: HeldLock): void {
+function settleQueue(call: LockCall, held: HeldLock): void {
   const { client: { localQueues }, localName, pool, mode, waiter } = call;
   if (pool) {
     // The next one asks at once, for another key. Calls for this key wait until the lock ends.
@@ -157,11 +155,11 @@ function settleTurn(call: LockCall, held: HeldLock): void {
     if (waiter) localQueues.dropWaiter(localName, held.round);
     localQueues.admit(localName, call);
     localQueues.addReader(keysName(call.keys), held);
-  } else if (call.takesTurns) {
+  } else if (call.queuesUp) {
     // The next one asks when the lock ends.
     localQueues.promote(localName, call, held);
   } else {
-    // It did not take its turn: it has the queue only if no call of this client waits in it.
+    // It did not queue up: it has the queue only if no call of this client waits in it.
     localQueues.enter(localName, held);
   }
 }

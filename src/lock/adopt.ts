@@ -24,8 +24,7 @@ import { pause } from "../time/pause.ts";
 import { backoffMs } from "../waiting/polling.ts";
 import { holderOf } from "../holder.ts";
 import { reportKey } from "./inspection.ts";
-import type { LockCall } from "./lock_call.ts";
-import { refusal, reportRefusal } from "./refusal.ts";
+import { type LockCall, refusal, reportRefusal } from "./lock_call.ts";
 import { deleteValue } from "./undo.ts";
 
 /**

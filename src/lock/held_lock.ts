@@ -30,7 +30,7 @@ import { quorumError } from "../messages.ts";
 import { keysName } from "../waiting/local_names.ts";
 import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
-import type { ClientState } from "../client_state.ts";
+import type { ClientState } from "./client_state.ts";
 import { holderOf } from "../holder.ts";
 import { deleteValue, takeBack, undoAttempt } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";

@@ -9,7 +9,7 @@ import type { LockMode } from "../options.ts";
 import { foreignKey, quorumError } from "../messages.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
 import type { Vote } from "../vote.ts";
-import type { ClientState } from "../client_state.ts";
+import type { ClientState } from "./client_state.ts";
 
 /** The result of {@linkcode Redlock.inspect}: what a quorum of nodes reports about a resource. */
 export interface Inspection {

@@ -1,18 +1,41 @@
 /**
- * One call for a lock: what it asks for, how long it has lasted, and whether it still matters.
+ * One call for a lock: what it asks for, how it waits, and how it ends without a lock.
+ *
+ * It waits behind the earlier calls of this client (`waiting/local_queues.ts`), for a lock that
+ * others hold (`waiting/queued_waiter.ts`), and for the end of a cooldown.
  *
  * @module
  */
-import type { ClientState } from "../client_state.ts";
-import { closedError, lockName } from "../errors.ts";
+import { closedError, type LockHeldError, lockName, type QuorumError } from "../errors.ts";
+import { emit, type RedlockEvent } from "../events.ts";
+import { agreeOnToken } from "../fencing/token.ts";
+import { describeHolder } from "../holder.ts";
+import { isHopeless, lockHeldError, quorumError } from "../messages.ts";
 import type { Settings } from "../options.ts";
 import { CONNECTING_MS_MAX } from "../quorum/ask_node.ts";
-import type { Round } from "../quorum/round.ts";
+import { type Round, ROUNDS_MAX } from "../quorum/round.ts";
+import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
 import { keysName, readersName } from "../waiting/local_names.ts";
+import { backoffMs } from "../waiting/polling.ts";
 import type { QueuedWaiter } from "../waiting/queued_waiter.ts";
+import type { ClientState } from "./client_state.ts";
 import type { HandedOver } from "./hand_over_token.ts";
+import { HeldLock } from "./held_lock.ts";
 import { Pool } from "./pool.ts";
+
+/**
+ * How often a call that may not wait tries again at most because several calls have split the
+ * votes.
+ */
+const SPLIT_RETRIES_MAX = 4;
+/**
+ * The longest pause before that, as a multiple of the slowest round trip of the attempt. It is
+ * chosen at random, so one of the calls most likely asks a round trip earlier than the others.
+ */
+const SPLIT_PAUSE_FACTOR = 4;
+/** The least of these longest pauses, in milliseconds: timers count whole ones. */
+const SPLIT_PAUSE_MS_MIN = 8;
 
 /**
  * What a lock is for: its caller gets it, or gets it if nobody else holds it, or a routine runs
@@ -59,7 +82,7 @@ export class LockCall {
   waiter: QueuedWaiter | undefined = undefined;
   /**
    * When the call began, by the monotonic clock: with its first attempt, or when it began to wait
-   * for its turn.
+   * for earlier calls.
    */
   #startMs: number | undefined = undefined;
 
@@ -110,7 +133,7 @@ export class LockCall {
    * Whether it waits for earlier calls. One that adopts a lock does not: they may wait for that
    * very lock.
    */
-  get takesTurns(): boolean {
+  get queuesUp(): boolean {
     return this.waitMs > 0 && this.adopts === undefined;
   }
 
@@ -189,4 +212,200 @@ export class LockCall {
     const name = lockName(this.resources, this.pool !== undefined);
     throw closedError(`${this.verb} ${name}`, this.resources, votes);
   }
+}
+
+/**
+ * Waits until the earlier calls of this client for the same keys are done with the lock, and until
+ * no cooldown is left. If others wait for the lock, has the nodes put the first attempt in their
+ * queues. A call that may not wait does not queue up.
+ *
+ * @returns What must be awaited, if anything.
+ * @throws The refusal, if the wait is over before.
+ * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
+ */
+export function becomeFirst(call: LockCall): Promise<void> | undefined {
+  const { client: { localQueues }, localName } = call;
+  const first = !call.queuesUp ||
+    (call.mode ? !localQueues.owner(localName) : localQueues.enter(localName, call));
+  return first && call.cooldownMs === 0 ? joinQueues(call) : waitToBeFirst(call, first);
+}
+
+async function waitToBeFirst(call: LockCall, first: boolean, denied?: Round): Promise<void> {
+  const { client: { localQueues }, settings: { signal }, localName } = call;
+  if (!first) {
+    call.throwIfEnded();
+    call.startClock();
+    if (!await localQueues.wait(localName, call, call.leftMs(), signal)) {
+      call.throwIfEnded();
+      throw refusal(call, denied ?? localQueues.get(localName)?.latest);
+    }
+    call.admitted = !localQueues.isFirst(localName, call);
+    if (call.admitted) return;
+  }
+  await coolDown(call);
+  await joinQueues(call);
+}
+
+function joinQueues(call: LockCall): Promise<void> | undefined {
+  const { client: { localQueues }, settings } = call;
+  call.pool?.start();
+  if (!call.queuesUp || !localQueues.isContended(call) || !leads(call)) return undefined;
+  call.waiter = localQueues.waiterFor(call, settings);
+  if (!call.waiter) return undefined;
+  call.startClock();
+  return call.waiter.ready(call.leftMs(), settings.signal);
+}
+
+/**
+ * Waits for a notification, polls, or waits for the end of a cooldown.
+ *
+ * @param denied The last attempt.
+ * @throws The refusal, if the wait is over, or if too many nodes refuse for good.
+ * @throws What {@linkcode becomeFirst} throws.
+ */
+export async function wait(call: LockCall, denied: Round): Promise<void> {
+  const { client: { localQueues, nodes, quorum, wheel }, localName, settings } = call;
+  const { onEvent, signal } = settings;
+  call.throwIfEnded(denied.votes);
+  const hopeless = call.isUnanswered(denied) && isHopeless(denied.votes, nodes.length, quorum);
+  if (hopeless) throw refusal(call, denied);
+  if (call.waitMs === 0 && call.split && call.retries < SPLIT_RETRIES_MAX) {
+    return await pauseAfterSplit(call, denied);
+  }
+  if (call.leftMs() <= 0) throw refusal(call, denied);
+  if (!leads(call)) return await waitToBeFirst(call, false, denied);
+  const waiter = call.waiter ??= localQueues.waiterFor(call, settings);
+  const queue = localQueues.get(localName);
+  if (queue) queue.latest = denied;
+  const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
+  if (waiter) await waiter.wait(attempt, leftMs, signal, denied);
+  else await pause(wheel, Math.min(backoffMs(wheel, settings, attempt), leftMs), signal);
+  const { resources, elapsedMs } = call;
+  if (onEvent && waiter?.notified) emit(onEvent, { type: "woken", resources, elapsedMs });
+  await coolDown(call, denied);
+  call.pool?.startOver(waiter?.place);
+}
+
+/**
+ * Others have the other nodes, and may have too few as well: then nobody holds the lock, and one of
+ * those that ask again gets it.
+ */
+async function pauseAfterSplit(call: LockCall, denied: Round): Promise<void> {
+  const { client: { wheel }, settings: { signal, nodeTimeoutMs } } = call;
+  // A process that stood still has measured that, not the way to a node.
+  const roundTripMs = Math.min(denied.slowestMs, nodeTimeoutMs);
+  const longestMs = Math.max(roundTripMs * SPLIT_PAUSE_FACTOR, SPLIT_PAUSE_MS_MIN);
+  call.split = false;
+  call.retries++;
+  await pause(wheel, longestMs * wheel.random.fraction(), signal);
+  call.pool?.startOver(undefined);
+}
+
+/**
+ * Waits until the cooldown of the resources is over, if they are in one, and leaves the queues
+ * meanwhile.
+ */
+async function coolDown(call: LockCall, denied?: Round): Promise<void> {
+  const { client, settings: { signal } } = call;
+  for (let cooldownMs; (cooldownMs = call.cooldownMs) > 0;) {
+    call.throwIfEnded();
+    call.startClock();
+    const leftMs = call.leftMs();
+    if (leftMs <= 0) throw refusal(call, denied);
+    client.localQueues.dropWaiter(call.localName);
+    call.waiter = undefined;
+    await pause(client.wheel, Math.min(cooldownMs, leftMs), signal);
+  }
+}
+
+/**
+ * Whether the call is to wait among other clients itself. Of the calls in shared mode only one does
+ * at a time: the others wait behind it, and may enter beside it.
+ */
+function leads(call: LockCall): boolean {
+  const { client: { localQueues }, mode, localName } = call;
+  return !mode || localQueues.enter(localName, call) || localQueues.isFirst(localName, call);
+}
+
+/** The error of a call that ends without a lock; emits the event of the refusal. */
+export function refusal(
+  call: LockCall,
+  denied: Round | undefined,
+): LockHeldError | QuorumError {
+  const { client, resources, waitMs } = call;
+  const { nodes: { length: nodeCount }, quorum, localQueues } = client;
+  const { elapsedMs: waitedMs, cooldownMs: cooldownLeftMs } = call;
+  const { votes = [] } = denied ?? {};
+  const any = call.pool !== undefined;
+  const undecided = call.adopts !== undefined || call.isUnanswered(denied);
+  reportRefusal(call, undecided ? "no-quorum" : "held", votes);
+  if (undecided) {
+    return quorumError(call.verb, resources, votes, nodeCount, note(denied!, quorum), any);
+  }
+  const ticket = localQueues.get(call.localName)?.waiter?.ticket;
+  const own = ownHold(call);
+  const value = own ? own.value : ticket?.holderValue;
+  return lockHeldError({
+    resources,
+    votes,
+    nodeCount,
+    any,
+    waitedMs: waitMs === 0 ? undefined : waitedMs,
+    remainingMs: denied && !own ? ticket?.remainingMs : undefined,
+    holders: value === undefined ? [] : [describeHolder(value)],
+    ownHeldMs: own?.tookMs,
+    ownReads: own?.mode && call.mode === undefined,
+    cooldownLeftMs,
+    waiters: ticket?.queueLength,
+  });
+}
+
+/**
+ * The error of a call whose wait ended before the client could ask the nodes for it; throws if the
+ * call was ended.
+ */
+export function crowded(call: LockCall): QuorumError {
+  call.throwIfEnded();
+  const { client: { nodes }, resources, pool, verb } = call;
+  reportRefusal(call, "no-quorum", []);
+  const why = `because ${ROUNDS_MAX} other attempts of this client were under way`;
+  return quorumError(verb, resources, [], nodes.length, why, pool !== undefined);
+}
+
+/** The round that won this client itself the lock, if it holds it. */
+function ownHold({ client: { localQueues }, keys, mode, localName }: LockCall): Round | undefined {
+  const name = keysName(keys);
+  const owners = [localQueues.owner(localName), localQueues.owner(name)];
+  if (!mode) owners.push(localQueues.reader(name)); // readers do not keep readers out
+  return owners.find((owner) => owner instanceof HeldLock)?.round;
+}
+
+/** Why there is no lock although a quorum granted it, if so. */
+function note({ decision, counts }: Round, quorum: number): string | undefined {
+  if (decision !== "granted") return undefined;
+  const unsettled = counts !== undefined && !agreeOnToken(counts.last, quorum).agreed;
+  return unsettled ? "but they did not agree on a fencing token" : "but too late for its validity";
+}
+
+/** Emits that a call ends without a lock. */
+export function reportRefusal(
+  call: LockCall,
+  reason: Extract<RedlockEvent, { type: "denied" }>["reason"],
+  votes: readonly Vote[],
+): void {
+  const { resources, attempts, elapsedMs, settings: { onEvent } } = call;
+  if (!onEvent) return;
+  const mode = modeOf(call);
+  emit(onEvent, { type: "denied", resources, reason, ...mode, votes, attempts, elapsedMs });
+}
+
+/** The field of an event that says that a call is for shared mode, if it is. */
+export function modeOf({ mode }: LockCall): { readonly mode?: "shared" } {
+  return mode ? { mode } : {};
+}
+
+/** Emits that the signal has ended a call without a lock, if that is what it failed with. */
+export function reportAbort(call: LockCall, error: unknown): void {
+  const { signal } = call.settings;
+  if (signal?.aborted && error === signal.reason) reportRefusal(call, "aborted", []);
 }

@@ -9,7 +9,8 @@
  *
  * @module
  */
-import type { ClientState } from "../client_state.ts";
+import { setLatest } from "../bounded_map.ts";
+import type { ClientState } from "./client_state.ts";
 import type { KeyPool } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import { poolName } from "../waiting/local_names.ts";
@@ -81,7 +82,7 @@ export class Pool {
     return true;
   }
 
-  /** It is the call's turn: it asks first for the key that this client had last. */
+  /** The call is the first of its client: it asks first for the key that this client had last. */
   start(): void {
     this.place = this.#choose(this.#client.lastPlaces.get(this.name));
   }
@@ -102,9 +103,7 @@ export class Pool {
    */
   won(call: object, held: HeldLock, waited: boolean): void {
     const { localQueues, lastPlaces } = this.#client;
-    lastPlaces.delete(this.name); // so that it goes to the end
-    lastPlaces.set(this.name, this.place);
-    if (lastPlaces.size > LAST_PLACES_MAX) lastPlaces.delete(lastPlaces.keys().next().value!);
+    setLatest(lastPlaces, this.name, this.place, LAST_PLACES_MAX);
     if (waited) localQueues.dropWaiter(this.name, held.round);
     localQueues.leave(this.name, call);
     localQueues.enter(this.key, held);

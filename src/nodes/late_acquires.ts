@@ -11,6 +11,7 @@
  *
  * @module
  */
+import { setLatest } from "../bounded_map.ts";
 import type { Release } from "../redis_node/command_sender.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
@@ -57,11 +58,7 @@ export class LateAcquires {
    */
   add(value: string, ttlMs: number, answered: Promise<boolean> | undefined): void {
     const late = this.#values.get(value) ?? { untilMs: 0, release: undefined };
-    this.#values.set(value, late);
-    if (this.#values.size > VALUES_MAX) {
-      const [oldest] = this.#values.keys();
-      this.#values.delete(oldest);
-    }
+    setLatest(this.#values, value, late, VALUES_MAX);
     late.untilMs = Math.max(late.untilMs, this.#wheel.clock.monotonicMs() + ttlMs);
     answered?.then((executed) => {
       if (executed && late.release) this.#release(late.release);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ClientState } from "../client_state.ts";
+import type { ClientState } from "../lock/client_state.ts";
 import { quorumError } from "../messages.ts";
 import { LOCK_OPTION_NAMES, type RedlockOptions, TTL_MS_MAX } from "../options.ts";
 import { askToRelease, Round } from "../quorum/round.ts";

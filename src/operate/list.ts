@@ -4,7 +4,7 @@
  * @module
  */
 import { checkAbility } from "../client_nodes.ts";
-import type { ClientState } from "../client_state.ts";
+import type { ClientState } from "../lock/client_state.ts";
 import { closedError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { quorumError } from "../messages.ts";

@@ -15,10 +15,10 @@ import type { RawReply } from "./reply.ts";
 /** Bytes of one read. */
 const READ_BUFFER_BYTES = 16_384;
 /**
- * Elements of arrays that are decoded before the event loop gets a turn. Other values need no such
- * limit, because each of them is the reply to a command.
+ * Elements of arrays that are decoded before the next tick of the event loop. Other values need no
+ * such limit, because each of them is the reply to a command.
  */
-const ELEMENTS_PER_TURN = 16_384;
+const ELEMENTS_PER_TICK = 16_384;
 
 /**
  * So many queued commands are written before the tick ends: the servers begin while the other calls
@@ -231,7 +231,7 @@ export interface WireOwner {
    * {@linkcode Wire.close}.
    */
   onLost(cause: unknown): void;
-  /** Calls `callback` once the event loop has had a turn for timers and other sockets. */
+  /** Calls `callback` once the event loop has had a tick for timers and other sockets. */
   nextTurn(callback: () => void): void;
 }
 
@@ -248,8 +248,8 @@ export class Wire {
   #writing: Promise<void> | undefined = undefined;
   /** The piece that is being written. */
   #bytes = NO_BYTES;
-  /** When so many elements were decoded, the event loop gets its next turn. */
-  #turnEnds = ELEMENTS_PER_TURN;
+  /** When so many elements were decoded, the event loop gets its next tick. */
+  #tickEnds = ELEMENTS_PER_TICK;
   /**
    * Whether a write is queued for the end of this tick, or under way; it takes along what is queued
    * meanwhile.
@@ -383,8 +383,8 @@ export class Wire {
       this.#lose(error);
       return false;
     }
-    if (decoder.elementsDecoded < this.#turnEnds) return true;
-    this.#turnEnds = decoder.elementsDecoded + ELEMENTS_PER_TURN;
+    if (decoder.elementsDecoded < this.#tickEnds) return true;
+    this.#tickEnds = decoder.elementsDecoded + ELEMENTS_PER_TICK;
     this.#owner.nextTurn(this.#read);
     return false;
   };

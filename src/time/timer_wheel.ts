@@ -36,7 +36,7 @@ const LATE_MS_MIN = 20;
 /** Most late wake-ups that are remembered; the oldest is forgotten for one more. */
 const DELAYS_MAX = 16;
 /**
- * Turns of the event loop between the time of a deadline and its call. A runtime may run timers
+ * Ticks of the event loop between the time of a deadline and its call. A runtime may run timers
  * before it reads its sockets, and after the loop was busy every reply may be in a socket already.
  * A reply passes through as many tasks on its way to a caller (the runtime suite checks it).
  */
@@ -73,7 +73,7 @@ export abstract class TimerEntry {
   }
 
   /**
-   * Whether its call ends a wait for bytes. Then the runtime gets turns to read its sockets before
+   * Whether its call ends a wait for bytes. Then the runtime gets ticks to read its sockets before
    * the call.
    */
   get isDeadline(): boolean {
@@ -225,7 +225,7 @@ export class TimerWheel {
   }
 
   /**
-   * The same for the end of a wait for bytes: the runtime gets turns to read its sockets before.
+   * The same for the end of a wait for bytes: the runtime gets ticks to read its sockets before.
    */
   deadline(delayMs: number, callback: () => void, closed?: () => void): TimerEntry {
     return this.#callAfter(delayMs, new DeadlineEntry(this, callback, closed));
@@ -335,7 +335,7 @@ export class TimerWheel {
     }
   };
 
-  /** One more turn of the event loop is over for the deadlines that are due. */
+  /** One more tick of the event loop is over for the deadlines that are due. */
   #moveLate(): void {
     for (let list = DUE + 1; list <= LATE; list++) {
       for (let entry = this.#lists[list]; entry; entry = this.#lists[list]) {

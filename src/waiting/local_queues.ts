@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { setLatest } from "../bounded_map.ts";
 import type { EventListener } from "../events.ts";
 import type { Settings } from "../options.ts";
 import type { NodeSet } from "../quorum/quorum_node.ts";
@@ -26,8 +27,7 @@ export type Owner = object;
 /** The calls for one lock, if there is more than one or if one has to wait. */
 export class LocalQueue {
   /**
-   * The calls behind the owner, in the order in which they came, and what to call when it is their
-   * turn.
+   * The calls behind the owner, in the order in which they came, and what lets them go on.
    */
   readonly calls: Map<Owner, () => void> = new Map();
   /** Waits among other clients, for one call after another. */
@@ -80,7 +80,7 @@ export class LocalQueues {
    *
    * @param limitMs The longest wait, in milliseconds.
    * @param signal Ends the wait.
-   * @returns Whether it is its turn: `caller` is the first now, or was admitted. Else it has left
+   * @returns Whether it may go on: `caller` is the first now, or was admitted. Else it has left
    * the queue.
    */
   async wait(
@@ -93,7 +93,7 @@ export class LocalQueues {
     const pause = new Pause(this.#nodeSet.wheel, limitMs, signal);
     this.#open(name).calls.set(caller, pause.end);
     await pause.over;
-    return !this.#queues.get(name)?.calls.delete(caller); // who gave it its turn took it out
+    return !this.#queues.get(name)?.calls.delete(caller); // who let it go on took it out
   }
 
   /** The queue of that name, if a call waits or has waited. */
@@ -137,11 +137,7 @@ export class LocalQueues {
    */
   remember(name: string): ContendedResource {
     const resource = this.#contended.get(name) ?? new ContendedResource();
-    this.#contended.set(name, resource);
-    if (this.#contended.size > CONTENDED_MAX) {
-      const [oldest] = this.#contended.keys();
-      this.#contended.delete(oldest);
-    }
+    setLatest(this.#contended, name, resource, CONTENDED_MAX);
     return resource;
   }
 
@@ -176,8 +172,8 @@ export class LocalQueues {
   }
 
   /**
-   * The first call has a lock that others may have beside it: it is the turn of all calls behind
-   * it.
+   * The first call has a lock that others may have beside it: all calls behind it
+   * go on.
    */
   admit(name: string, caller: Owner): void {
     if (!this.isFirst(name, caller)) return;
@@ -185,7 +181,7 @@ export class LocalQueues {
     this.#remove(name);
     this.#queues.delete(name);
     // mutation: admitted-reader-goes-on-waiting
-    for (const [, onTurn] of calls) onTurn();
+    for (const [, goOn] of calls) goOn();
   }
 
   /** This client holds a lock in shared mode, until it leaves. */
@@ -213,11 +209,11 @@ export class LocalQueues {
       queue?.waiter?.leave();
       return;
     }
-    const [caller, onTurn] = next;
+    const [caller, goOn] = next;
     queue.calls.delete(caller);
     this.#owners.set(name, caller);
     queue.waiter?.requeue();
-    onTurn();
+    goOn();
   }
 
   get #nowMs(): number {

@@ -195,7 +195,7 @@ export class QueuedWaiter implements TicketListener {
 
   /**
    * Sleeps until a time that may change each time that something happens. Nodes without a
-   * connection fail within one turn of the event loop, and no connection can be made before the
+   * connection fail within one tick of the event loop, and no connection can be made before the
    * next one: so that comes first, even if the time is over.
    */
   async #sleepUntil(
@@ -204,9 +204,9 @@ export class QueuedWaiter implements TicketListener {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const endMs = this.#nowMs + limitMs;
-    for (let turned = !this.#unanswered;; turned = true) {
+    for (let ticked = !this.#unanswered;; ticked = true) {
       const leftMs = Math.min(dueMs(), endMs) - this.#nowMs;
-      if (leftMs <= 0 && turned || signal?.aborted || this.#nodeSet.closed) return;
+      if (leftMs <= 0 && ticked || signal?.aborted || this.#nodeSet.closed) return;
       this.#pause = new Pause(this.#nodeSet.wheel, Math.max(0, leftMs), signal);
       await this.#pause.over;
       this.#pause = undefined;

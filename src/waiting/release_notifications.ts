@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { setLatest } from "../bounded_map.ts";
 import { emit, type EventListener } from "../events.ts";
 import {
   type QueueMessage,
@@ -127,11 +128,7 @@ export class ReleaseNotifications implements ReleaseListener {
   /** The waiter of this name waits for the keys no longer. */
   leave(name: string, keys: readonly string[]): void {
     this.#handlers.delete(name);
-    this.#left.set(name, { keys, againMs: [] });
-    if (this.#left.size > LEFT_MAX) {
-      const [oldest] = this.#left.keys();
-      this.#left.delete(oldest);
-    }
+    setLatest(this.#left, name, { keys, againMs: [] }, LEFT_MAX);
     if (this.#handlers.size > 0 || !this.#open || this.#nodeSet.closed) return;
     this.#idle ??= this.#nodeSet.wheel.after(IDLE_MS, () => this.#end());
   }

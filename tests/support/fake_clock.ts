@@ -4,10 +4,10 @@
  * @module
  */
 import type { TimerHandle } from "../../src/time/clock.ts";
-import { turn } from "../../src/time/turn.ts";
+import { nextTick } from "../../src/time/tick.ts";
 import { ManualClock } from "../../src/testing/time/manual_clock.ts";
 
-export { turn as runMicrotasks };
+export { nextTick as runMicrotasks };
 
 /** Both clocks and all timers, in a test's hands. */
 export class FakeClock extends ManualClock {
@@ -37,9 +37,9 @@ export class FakeClock extends ManualClock {
    * Moves both clocks by `ms`, firing every timer at its time and letting promises run in between.
    */
   async advance(ms: number): Promise<void> {
-    await turn();
+    await nextTick();
     const endMs = this.monotonicMs() + ms;
-    while (this.fireNext(endMs)) await turn();
+    while (this.fireNext(endMs)) await nextTick();
     this.moveTo(endMs);
   }
 
@@ -77,7 +77,7 @@ export async function advanceUntil<T>(
   let settled = false;
   const settle = () => settled = true;
   promise.then(settle, settle);
-  await turn();
+  await nextTick();
   for (let passedMs = 0; !settled; passedMs += stepMs) {
     if (passedMs >= limitMs) throw new Error(`Cannot settle within ${limitMs} ms of faked time`);
     await clock.advance(stepMs);

@@ -22,7 +22,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   ["transport", /^src\/transport\//u, []],
   [
     "base",
-    /^src\/(console_view|credentials|errors|events|holder|messages|options|printable|process_name|resources|validate|to_error|vote|console_warnings)\.ts$/u,
+    /^src\/(bounded_map|console_view|credentials|errors|events|holder|messages|options|printable|process_name|resources|validate|to_error|vote|console_warnings)\.ts$/u,
     [
       "time",
     ],
@@ -39,7 +39,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   ["health", /^src\/health\//u, ["time", "base", "seam", "quorum"]],
   [
     "lock",
-    /^src\/(lock\/|client_state\.ts)/u,
+    /^src\/lock\//u,
     ["time", "base", "seam", "quorum", "fencing", "waiting"],
   ],
   [
@@ -267,10 +267,10 @@ const NOWHERE_ELSE: readonly (readonly [rule: string, Part, pattern: RegExp, all
       /^src\/transport\/workers\.ts$/u,
     ],
     [
-      "clocks and timers are used in clock.ts and turn.ts alone",
+      "clocks and timers are used in clock.ts and tick.ts alone",
       "code",
       /\b(set|clear)(Timeout|Interval|Immediate)\b|\bperformance\b|\bDate(\.now|\(\))/u,
-      /^src\/time\/(clock|turn)\.ts$/u,
+      /^src\/time\/(clock|tick)\.ts$/u,
     ],
     [
       "randomness is drawn in random.ts alone",

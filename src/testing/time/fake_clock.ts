@@ -4,7 +4,7 @@
  * @module
  */
 import type { TimerHandle } from "../../time/clock.ts";
-import { realPause, turn } from "../../time/turn.ts";
+import { nextTick, realPause } from "../../time/tick.ts";
 import { check, NUMBER, rangeError } from "../../validate.ts";
 import { connect } from "../../transport/default.ts";
 import { switchBack, switchTo } from "./clock_switch.ts";
@@ -150,12 +150,12 @@ class RunningClock extends ManualClock implements FakeClock {
   }
 
   /**
-   * A timer without a delay fires while time stands, because it waits for a turn of the event loop
+   * A timer without a delay fires while time stands, because it waits for a tick of the event loop
    * alone.
    */
   override setTimer(callback: () => void, delayMs: number): TimerHandle {
     const timer = super.setTimer(callback, delayMs) as ManualTimer;
-    if (delayMs <= 0) void turn().then(() => this.fire(timer));
+    if (delayMs <= 0) void nextTick().then(() => this.fire(timer));
     return timer;
   }
 
@@ -216,7 +216,7 @@ class RunningClock extends ManualClock implements FakeClock {
   async #step(endMs: number): Promise<boolean> {
     const reads = this.#reads;
     if (!this.fireNext(endMs)) return false;
-    await turn();
+    await nextTick();
     const idle = this.#reads - reads <= IDLE_READS && trafficCount() === this.#traffic;
     if (!idle) await this.#untilQuiet();
     return true;
@@ -229,7 +229,7 @@ class RunningClock extends ManualClock implements FakeClock {
     for (let rounds = 0; quiet < QUIET_ROUNDS && rounds < ROUNDS_MAX; rounds++) {
       if (this.#restored) return;
       await roundTrip();
-      await turn();
+      await nextTick();
       quiet = trafficCount() === this.#traffic ? quiet + 1 : 0;
       this.#traffic = trafficCount();
     }

@@ -11,7 +11,7 @@ import { RedlockError } from "../../../src/errors.ts";
 import type { HealthReport } from "../../../src/health/report.ts";
 import type { NodeDiagnosis } from "../../../src/quorum/node_diagnosis.ts";
 import { LockOptions, type RedlockOptions } from "../../../src/options.ts";
-import { ClientState } from "../../../src/client_state.ts";
+import { ClientState } from "../../../src/lock/client_state.ts";
 import { Cluster } from "../../support/cluster.ts";
 
 const DIAGNOSIS: NodeDiagnosis = { roundTripMs: 1, clockOffsetMs: 0, role: "master" };

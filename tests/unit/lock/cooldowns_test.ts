@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { Cooldowns, COOLDOWNS_MAX } from "../../../src/lock/cooldowns.ts";
+import { Cooldowns, COOLDOWNS_MAX } from "../../../src/lock/client_state.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 function setUp(): { clock: FakeClock; cooldowns: Cooldowns } {

@@ -3,17 +3,18 @@
  *
  * @module
  */
-import { CLIENTS_OPEN_MAX, warnOfManyClients } from "./console_warnings.ts";
-import { type EventListener, listenerIn } from "./events.ts";
-import { valueSuffix } from "./holder.ts";
-import { Cooldowns } from "./lock/cooldowns.ts";
-import { ROUNDS_MAX } from "./quorum/round.ts";
-import { quorumSize } from "./vote.ts";
-import type { NodeSet, QuorumNode } from "./quorum/quorum_node.ts";
-import { Gate } from "./time/gate.ts";
-import { settledWithin } from "./time/settled_within.ts";
-import type { TimerWheel } from "./time/timer_wheel.ts";
-import { LocalQueues } from "./waiting/local_queues.ts";
+import { setLatest } from "../bounded_map.ts";
+import { CLIENTS_OPEN_MAX, warnOfManyClients } from "../console_warnings.ts";
+import { type EventListener, listenerIn } from "../events.ts";
+import { valueSuffix } from "../holder.ts";
+import { ROUNDS_MAX } from "../quorum/round.ts";
+import { quorumSize } from "../vote.ts";
+import type { NodeSet, QuorumNode } from "../quorum/quorum_node.ts";
+import type { Clock } from "../time/clock.ts";
+import { Gate } from "../time/gate.ts";
+import { settledWithin } from "../time/settled_within.ts";
+import type { TimerWheel } from "../time/timer_wheel.ts";
+import { LocalQueues } from "../waiting/local_queues.ts";
 
 /**
  * Longest wait for calls to end, and for a node's own `close`, in milliseconds; those of ours take
@@ -22,6 +23,52 @@ import { LocalQueues } from "./waiting/local_queues.ts";
 const CLOSE_TIMEOUT_MS = 2_000;
 /** How much longer nodes may take for each lock that is held then, in milliseconds. */
 const CLOSE_TIMEOUT_MS_PER_LOCK = 0.1;
+
+/** Most keys in cooldown; one more ends the cooldown of the oldest. */
+export const COOLDOWNS_MAX = 10_000;
+
+/**
+ * The resources in cooldown of one client: a lock of it on them was lost, or ended without a
+ * confirmed release. Empty while every lock is released.
+ */
+export class Cooldowns {
+  readonly #clock: Clock;
+  /** When the cooldown of each key is over, by the monotonic clock; the oldest first. */
+  readonly #endsMs: Map<string, number> = new Map();
+
+  /** @param clock By which time passes. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** How many keys are remembered. */
+  get size(): number {
+    return this.#endsMs.size;
+  }
+
+  /**
+   * Begins the cooldown of keys.
+   *
+   * @param keys The keys of a lock that ended.
+   * @param forMs How long it takes, in milliseconds; a key whose cooldown takes longer already
+   * keeps it.
+   */
+  begin(keys: readonly string[], forMs: number): void {
+    if (forMs <= 0) return;
+    const nowMs = this.#clock.monotonicMs();
+    for (const key of keys) {
+      const endMs = nowMs + Math.max(forMs, this.leftMs([key]));
+      setLatest(this.#endsMs, key, endMs, COOLDOWNS_MAX);
+    }
+  }
+
+  /** How long until none of the keys is in cooldown, in milliseconds. */
+  leftMs(keys: readonly string[]): number {
+    if (this.#endsMs.size === 0) return 0;
+    const nowMs = this.#clock.monotonicMs();
+    return Math.max(0, ...keys.map((key) => (this.#endsMs.get(key) ?? 0) - nowMs));
+  }
+}
 
 /** How many clients of this process are not closed. */
 let clientsOpen = 0;
