@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { agreeOnToken, counterHint } from "./token.ts";
+import { agreeOnToken } from "./token.ts";
 import type { Settings } from "../options.ts";
 import { askToAcquire, askToRaiseCounters, type Round } from "../quorum/round.ts";
 import type { Counts } from "../quorum/round.ts";
@@ -29,15 +29,14 @@ export async function askFenced(
 ): Promise<void> {
   const { signal, nodeTimeoutMs, validityMs } = settings;
   const { nodeSet } = round;
-  const { nodes, quorum, wheel: { clock } } = nodeSet;
-  round.counterHint = counterHint(clock.wallMs());
+  const { nodes, quorum } = nodeSet;
   const counts = round.counts = { last: new Array(nodes.length).fill(undefined), min: 0 };
   await round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
   let decided: Round | undefined;
   for (let raises = 0; raises < RAISES_MAX && round.decision === "granted"; raises++) {
     const { token, agreed } = agreeOnToken(counts.last, quorum);
     if (agreed || signal?.aborted || nodeSet.closed) return;
-    const raising = round.follow();
+    const raising = round.follow({ counterFloor: Math.max(token, counts.min) });
     decided ??= raising;
     // mutation: raising-without-a-limit
     const leftMs = Math.min(
@@ -45,7 +44,6 @@ export async function askFenced(
       validityMs - round.elapsedMs,
     );
     if (leftMs <= 0) return;
-    raising.counterFloor = Math.max(token, counts.min);
     raising.counts = counts;
     await raising.ask(askToRaiseCounters, leftMs, signal);
     if (raising.deniedByMajority) return;

@@ -75,7 +75,8 @@ import type { ClientState } from "./client_state.ts";
 import { LockHeldError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
-import { askToAcquire, Round } from "../quorum/round.ts";
+import { counterHint } from "../fencing/token.ts";
+import { askToAcquire, Round, type RoundDetails } from "../quorum/round.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 import { waitToAdopt } from "./adopt.ts";
 import { HeldLock } from "./held_lock.ts";
@@ -166,25 +167,36 @@ function settleQueue(call: LockCall, held: HeldLock): void {
 
 /** An attempt, before its first byte is sent. */
 function begin(call: LockCall): Round<ClientState> {
-  const { client, settings: { ttlMs, restartGuardMs, label }, pool, adopts } = call;
+  const { client, settings: { ttlMs, label }, pool } = call;
   // mutation: one-value-for-all-attempts
   // mutation: adopted-value-kept
   const value = client.newValue(label);
   const keys = pool ? [pool.key] : call.keys;
-  const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
-  if (adopts) round.replaces = adopts.value;
-  if (call.mode) round.mode = call.mode;
-  if (call.admitted) round.entersAtOnce = true;
-  if (restartGuardMs > 0) round.guardMs = restartGuardMs;
+  const round = new Round(client, keys, value, ttlMs, detailsOf(call)); // step 1: it reads the clocks
   call.admitted = false;
   call.attempts++;
   call.startClock(round.sinceMs);
-  round.ticket = call.waiter?.nextTicket(call.leftMs());
-  if (call.waitMs === 0 && !adopts) round.seeksGrant = true;
-  const asked = pool?.next(round.ticket !== undefined);
-  if (asked) round.pool = asked;
   round.connectingMs = call.connectingMs(round.sinceMs);
   return round;
+}
+
+/** What an attempt has that most do not have. */
+function detailsOf(call: LockCall): RoundDetails | undefined {
+  const { client, settings: { restartGuardMs, fencing }, mode, adopts, admitted, waiter } = call;
+  const ticket = waiter?.nextTicket(call.leftMs());
+  const pool = call.pool?.next(ticket !== undefined);
+  const seeksGrant = call.waitMs === 0 && !adopts;
+  const isPlain = !ticket && !pool && !mode && !adopts && !seeksGrant && !fencing;
+  return isPlain && restartGuardMs === 0 ? undefined : {
+    ticket,
+    pool,
+    mode,
+    seeksGrant,
+    replaces: adopts?.value,
+    entersAtOnce: admitted,
+    guardMs: restartGuardMs,
+    counterHint: fencing ? counterHint(client.wheel.clock.wallMs()) : undefined,
+  };
 }
 
 /** Asks every node once; with fencing tokens, again until the counters of a quorum agree. */

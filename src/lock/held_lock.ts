@@ -82,10 +82,11 @@ export class HeldLock extends TimerEntry {
   /** Until when its keys are to live at least, by the monotonic clock. */
   declare keptUntilMs?: number;
   /**
-   * Of an adopted lock: the value that it has replaced, which some nodes may still have, and until
-   * when, by the monotonic clock.
+   * Of an adopted lock: the value that it has replaced, which some nodes may still have; until
+   * when, by the monotonic clock; and whether the keys get it back if the lock ends now, because
+   * its call does not have it yet.
    */
-  declare former?: { readonly value: string; readonly untilMs: number };
+  declare former?: { readonly value: string; readonly untilMs: number; returns: boolean };
   /** The handle, if the lock ends when neither that nor a signal is left. */
   #handle: WeakRef<object> | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
@@ -108,6 +109,11 @@ export class HeldLock extends TimerEntry {
     this.#sinceMs = round.startMs;
     this.#validityMs = settings.validityMs;
     if (settings.onEvent) this.context = new OwnContext();
+    const { replaces: value, ttlMs } = round;
+    if (value !== undefined) {
+      const untilMs = this.client.wheel.clock.monotonicMs() + ttlMs;
+      this.former = { value, untilMs, returns: true };
+    }
     this.#schedule();
   }
 
@@ -299,21 +305,17 @@ export class HeldLock extends TimerEntry {
    * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
    */
   deliver(): this {
-    const { client, settings: { signal, atLeastMs }, resources, round } = this;
-    const { clock } = client.wheel;
+    const { client, settings: { signal, atLeastMs }, former, resources, round } = this;
     if (!client.closed && !signal?.aborted) {
       // By the monotonic clock alone: a wall clock that steps ahead must not shorten it.
       if (atLeastMs > 0) this.keptUntilMs = round.sinceMs + atLeastMs;
-      if (round.replaces === undefined) return this;
-      // It is a lock like any other from here on, but for nodes that still have the former value.
-      this.former = { value: round.replaces, untilMs: clock.monotonicMs() + round.ttlMs };
-      round.replaces = undefined;
+      if (former) former.returns = false;
       return this;
     }
-    if (this.held && round.replaces !== undefined) this.#giveBack();
+    if (this.held && former?.returns) this.#giveBack();
     else if (this.active) this.release().catch(() => {}); // an event reports the failure
     signal?.throwIfAborted();
-    const verb = round.replaces === undefined ? "acquire" : "adopt";
+    const verb = former ? "adopt" : "acquire";
     throw closedError(`${verb} ${lockName(resources)}`, resources, round.votes);
   }
 
@@ -385,7 +387,7 @@ export class HeldLock extends TimerEntry {
 
   override onClosed(): void {
     // a listener has closed the client, and deliver() gives the lock back
-    if (this.round.replaces !== undefined) return;
+    if (this.former?.returns) return;
     this.lose("closed", new Error("the lock client was closed"));
   }
 
@@ -452,19 +454,15 @@ export class HeldLock extends TimerEntry {
    */
   #newRelease(): Round<ClientState> {
     const { round: won, client: { nodes } } = this;
-    const { ticket, keys } = won;
-    const release = won.follow();
     // A lock of a pool, and one in shared mode, has left the queues when it was won.
-    const stands = ticket && !won.pool && !won.mode;
+    const ticket = won.pool || won.mode ? undefined : won.ticket;
     // mutation: at-least-is-forgotten
     if (this.keptMs > 0) {
       const { keptUntilMs, client: { wheel: { clock } } } = this;
-      release.keptMs = () => keptUntilMs! - clock.monotonicMs();
-      if (stands) { for (const node of nodes) node.leaveQueue?.(keys, ticket.ticketId); }
-    } else if (stands) {
-      release.ticket = ticket;
+      if (ticket) { for (const node of nodes) node.leaveQueue?.(won.keys, ticket.ticketId); }
+      return won.follow({ keptMs: () => keptUntilMs! - clock.monotonicMs() });
     }
-    return release;
+    return won.follow(ticket && { ticket });
   }
 
   /**
@@ -473,7 +471,7 @@ export class HeldLock extends TimerEntry {
    */
   #deleteFormer(): void {
     const { former, client, round } = this;
-    if (!former) return;
+    if (!former || former.returns) return;
     const ttlMs = former.untilMs - client.wheel.clock.monotonicMs();
     // mutation: former-value-stays
     if (ttlMs > 0) deleteValue(client, round.keys, former.value, ttlMs, round);

@@ -171,13 +171,9 @@ function fillIn(
   const node = nodes[nodeIndex];
   // mutation: filled-in-key-forgotten
   won.filledInOn |= 1 << nodeIndex;
-  const filling = won.follow(ttlMs);
-  filling.guardMs = 0;
-  filling.entersAtOnce = true;
-  if (adopts) filling.replaces = former.value;
+  const replaces = adopts ? former.value : undefined;
+  const filling = won.follow({ ttlMs, guardMs: 0, entersAtOnce: true, replaces });
   askToAcquire(node, filling, nodeIndex);
   if (fencingToken === undefined) return;
-  const raising = won.follow(ttlMs);
-  raising.counterFloor = fencingToken;
-  node.raiseCounters!(raising, nodeIndex);
+  node.raiseCounters!(won.follow({ ttlMs, counterFloor: fencingToken }), nodeIndex);
 }

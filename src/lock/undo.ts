@@ -12,15 +12,11 @@ import type { Round } from "../quorum/round.ts";
  * their former value back. Its caller keeps waiting in the queues.
  */
 export function undoAttempt(attempt: Round): void {
-  const undoing = attempt.follow();
-  undoing.ticket = attempt.ticket;
-  undoing.keepsTicket = true;
-  // only a ticket is about the other keys, too
-  if (attempt.pool && attempt.ticket) undoing.pool = attempt.pool;
+  const { ticket } = attempt;
+  const pool = ticket && attempt.pool; // only a ticket is about the other keys, too
   // mutation: failed-adoption-deletes
   const replaces = attempt.replaces;
-  if (replaces !== undefined) undoing.replaces = replaces;
-  takeBack(attempt, undoing);
+  takeBack(attempt, attempt.follow({ ticket, keepsTicket: true, pool, replaces }));
 }
 
 /**

@@ -101,8 +101,8 @@ async function releaseKey(
     if (answered.length < quorum) throw quorumError("inspect", [resource], votes, nodes.length);
     return false;
   }
-  const round = new ForcedRound(client, [key], found, TTL_MS_MAX);
-  if (states.some(({ sharers }) => sharers?.includes(found))) round.mode = "shared";
+  const mode = states.some(({ sharers }) => sharers?.includes(found)) ? "shared" : undefined;
+  const round = new ForcedRound(client, [key], found, TTL_MS_MAX, { mode });
   await round.ask(askToRelease, timeoutMs);
   const { granted, denied, votes } = round;
   if (granted + denied < quorum) throw quorumError("release", [resource], votes, nodes.length);

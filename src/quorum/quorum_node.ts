@@ -23,19 +23,9 @@ export interface KeyPool {
   readonly free: (number | undefined)[];
 }
 
-/**
- * A request to all nodes, and the place for their answers. Each node answers it by calling
- * {@linkcode answer} with its own `nodeIndex`, which is the node's index in the client's array of
- * nodes.
- */
-export interface QuorumRequest extends LockRequest {
-  /**
-   * Whether the answer still matters. If it is `false`, a node must not send any command that can
-   * set a key, because the command that deletes the key may have been sent already.
-   */
-  readonly wanted: boolean;
-  /** Storage that all nodes of one kind can share for this request, such as the encoded command. */
-  shared: unknown;
+/** What only few requests have. */
+export interface RequestDetails
+  extends Pick<LockRequest, "counterHint" | "counterFloor" | "replaces" | "mode"> {
   /**
    * The caller's ticket for the queue, if it waits. A node with queues puts it in the queue when it
    * denies an acquisition, and takes it out of the queue with a release.
@@ -68,6 +58,21 @@ export interface QuorumRequest extends LockRequest {
    * Missing: 0.
    */
   keptMs?(): number;
+}
+
+/**
+ * A request to all nodes, and the place for their answers. Each node answers it by calling
+ * {@linkcode answer} with its own `nodeIndex`, which is the node's index in the client's array of
+ * nodes.
+ */
+export interface QuorumRequest extends LockRequest, RequestDetails {
+  /**
+   * Whether the answer still matters. If it is `false`, a node must not send any command that can
+   * set a key, because the command that deletes the key may have been sent already.
+   */
+  readonly wanted: boolean;
+  /** Storage that all nodes of one kind can share for this request, such as the encoded command. */
+  shared: unknown;
   /**
    * Only with a release: whether keys may be set on a node, so that a release which does not reach
    * it is repeated.

@@ -22,7 +22,7 @@ import {
   UNSENT,
   VOTES,
 } from "./outcome.ts";
-import type { KeyPool, NodeSet, QuorumNode, QuorumRequest } from "./quorum_node.ts";
+import type { NodeSet, QuorumNode, QuorumRequest, RequestDetails } from "./quorum_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
 
 /** Sends one node the request of a round. */
@@ -80,6 +80,21 @@ export function decide(granted: number, pending: number, quorum: number): Decisi
   return granted + pending < quorum ? "refused" : "open";
 }
 
+/** What only few rounds have: few requests, or few ways to wait for the answers. */
+export interface RoundDetails extends RequestDetails {
+  /** The TTL, if it differs from that of the round which this one follows. */
+  readonly ttlMs?: number;
+  /**
+   * Whether it lingers for a grant if it is refused without one. A round with a ticket always
+   * lingers.
+   */
+  readonly seeksGrant?: boolean;
+}
+
+/** Its details are properties of its own, if it has any. */
+export interface Round<Nodes extends NodeSet = NodeSet>
+  extends Omit<RoundDetails, "ttlMs" | "ticket"> {}
+
 /**
  * One request to all nodes, and how they have answered it so far. It is its own request and
  * deadline, so that an uncontended lock allocates one object and one promise for it.
@@ -92,23 +107,9 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   ttlMs: number;
   shared: unknown = undefined;
   ticket: QueueTicket | undefined = undefined;
-  // What follows is set on few rounds, so all others have no place for it. Of a request, see there:
-  declare guardMs?: number;
-  declare mode?: "shared";
-  declare entersAtOnce?: boolean;
-  declare pool?: KeyPool;
-  declare replaces?: string;
-  declare keptMs?: () => number;
-  declare keepsTicket?: boolean;
-  declare counterHint?: number;
-  declare counterFloor?: number;
+  // What follows is set on few rounds, so all others have no place for it.
   /** With fencing tokens, what the nodes have counted, and the token once they agree. */
   declare counts?: Counts;
-  /**
-   * Whether it lingers for a grant if it is refused without one. A round with a ticket always
-   * lingers.
-   */
-  declare seeksGrant?: boolean;
   /** Called for every node that denies from now on. */
   declare onDenied?: (nodeIndex: number, missing: boolean) => void;
   /** Why nodes failed, by their indexes. */
@@ -143,6 +144,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
    * @param keys The keys of the lock.
    * @param value The value of the lock.
    * @param ttlMs Their TTL, in milliseconds.
+   * @param details What else the request says.
    * @param origin The round that won the lock, if this one extends or releases it.
    */
   constructor(
@@ -150,6 +152,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     keys: readonly string[],
     value: string,
     ttlMs: number,
+    details?: RoundDetails,
     origin?: Round<Nodes>,
   ) {
     super();
@@ -158,8 +161,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     this.keys = keys;
     this.value = value;
     this.ttlMs = ttlMs;
-    if (origin?.guardMs) this.guardMs = origin.guardMs;
-    if (origin?.mode) this.mode = origin.mode;
+    if (details) Object.assign(this, details);
     this.sinceMs = continuous.look();
     this.startMs = this.sinceMs + continuous.steppedMs;
     this.#origin = origin;
@@ -179,9 +181,11 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     return this.nodeSet.wheel.clock.monotonicMs() - this.sinceMs;
   }
 
-  /** A round about the lock that this one won. */
-  follow(ttlMs = this.ttlMs): Round<Nodes> {
-    return new Round(this.nodeSet, this.keys, this.value, ttlMs, this);
+  /** A round about the lock that this one won, with the same guard and mode. */
+  follow(details?: RoundDetails): Round<Nodes> {
+    const { nodeSet, keys, value, ttlMs, guardMs, mode } = this;
+    const all = guardMs || mode ? { guardMs, mode, ...details } : details;
+    return new Round(nodeSet, keys, value, ttlMs, all, this);
   }
 
   /**

@@ -130,7 +130,10 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   ],
   // A lock that moves.
   "giver-keeps-holding": [drop, "a lock that was handed over stays held"],
-  "adopted-value-kept": [becomes("call.replaces ?? random"), "an adopted lock keeps its value"],
+  "adopted-value-kept": [
+    becomes("call.adopts?.value ?? client.newValue(label)"),
+    "an adopted lock keeps its value",
+  ],
   "failed-adoption-deletes": [becomes("undefined"), "an adoption that fails deletes the lock"],
   "adopted-lock-never-heals": [never, "a node that has missed an adoption never adopts the lock"],
   "at-least-is-forgotten": [never, "a release deletes keys that atLeastMs keeps"],
