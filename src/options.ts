@@ -311,9 +311,8 @@ export class LockOptions {
    * @throws {RangeError} If an option is out of range.
    */
   constructor(attempt: string, options: RedlockOptions, label = "") {
-    checkOptions(attempt, options, LOCK_OPTION_NAMES);
     const complete = { ...DEFAULTS, label };
-    applyOptions(attempt, copyOptions(options), complete);
+    applyOptions(attempt, copyOptions(attempt, options), complete);
     this.#options = this.#lastOptions = complete;
     this.defaults = this.#lastSettings = settingsOf(attempt, complete);
   }
@@ -330,8 +329,7 @@ export class LockOptions {
    */
   resolve(attempt: string, options: RedlockOptions | undefined): Settings {
     if (options === undefined) return this.defaults;
-    checkOptions(attempt, options, LOCK_OPTION_NAMES);
-    const given = copyOptions(options);
+    const given = copyOptions(attempt, options);
     if (this.#isLast(given)) return this.#lastSettings;
     const complete = { ...this.#options };
     const changes = applyOptions(attempt, given, complete);
@@ -346,6 +344,7 @@ export class LockOptions {
     for (const name in given) {
       const key = name as keyof RedlockOptions;
       const value = given[key];
+      if (!(key in this.#options)) return false;
       if (value === undefined || value === this.#options[key]) continue;
       if (value !== this.#lastOptions[key]) return false;
       changes++;
@@ -363,9 +362,12 @@ export function pickLockOptions(options: RedlockOptions): RedlockOptions {
   return Object.fromEntries(names.map((name) => [name, options[name]]));
 }
 
-function copyOptions(options: RedlockOptions): RedlockOptions {
-  const isPlain = Object.getPrototypeOf(options) === Object.prototype;
-  return isPlain ? { ...options } : pickLockOptions(options);
+/** A copy of options, in which only those of a plain object may be unknown. */
+function copyOptions(attempt: string, options: RedlockOptions): RedlockOptions {
+  const isPlain = options && Object.getPrototypeOf(options) === Object.prototype;
+  if (isPlain) return { ...options };
+  checkOptions(attempt, options, LOCK_OPTION_NAMES);
+  return pickLockOptions(options);
 }
 
 /** Checks options and writes them into `complete`; returns how many change it. */
@@ -374,6 +376,7 @@ function applyOptions(
   options: RedlockOptions,
   complete: CompleteOptions,
 ): number {
+  checkOptions(attempt, options, LOCK_OPTION_NAMES);
   let changes = 0;
   for (const name in options) {
     const key = name as keyof RedlockOptions;

@@ -93,13 +93,13 @@ export function checkResources(
         `Cannot ${attempt} as 'resource' must be a non-empty string or an array of non-empty strings`,
       );
     }
-    check(attempt, "resource", name, KEY_TEXT);
     if (isReserved(keyPrefix, name)) {
       const key = quoted(keyPrefix + name);
       throw new RangeError(
         `Cannot ${attempt} as no key may begin with '${RESERVED_PREFIX}': current key is ${key}`,
       );
     }
+    check(attempt, "resource", name, KEY_TEXT);
   }
   if (resources.length > 1 && new Set(resources).size < resources.length) {
     const twice = resources.find((name, index) => resources.indexOf(name) < index)!;

@@ -33,7 +33,7 @@ import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "./client_state.ts";
 import { holderOf } from "../holder.ts";
 import { deleteValue, takeBack, undoAttempt } from "./undo.ts";
-import { clockedSignal } from "./lock_signal.ts";
+import { LockSignal } from "./lock_signal.ts";
 import { whyOver } from "./why_over.ts";
 import { keepsSignals } from "../time/clock.ts";
 import { OwnContext } from "../time/own_context.ts";
@@ -67,18 +67,13 @@ export class HeldLock extends TimerEntry {
   /** When to extend it next, by the continuous clock, and what extends it. */
   #extendMs: number | undefined = undefined;
   #extend: ((lock: HeldLock) => void) | undefined = undefined;
-  #controller: AbortController | undefined = undefined;
+  #signal: LockSignal | undefined = undefined;
   // Set on few locks, so all others have no place for them.
   /**
    * What the program is called in: made by the call if it has a listener, else when the signal is
    * first read.
    */
   declare context?: OwnContext;
-  /** What the signal aborts with, and whether it has. */
-  declare abortReason?: { readonly reason: unknown };
-  declare aborted?: boolean;
-  /** The signal that the program has, if that may be collected. */
-  declare lent?: WeakRef<AbortSignal>;
   /** Until when its keys are to live at least, by the monotonic clock. */
   declare keptUntilMs?: number;
   /**
@@ -185,18 +180,12 @@ export class HeldLock extends TimerEntry {
 
   /** Aborts when the lock is lost. Made when it is first read, because many callers never do. */
   get signal(): AbortSignal {
-    const known = this.#handle ? this.lent?.deref() : this.#controller?.signal;
-    if (known) return known;
-    const controller = this.#controller ??= new AbortController();
     this.context ??= new OwnContext();
-    const look = () => this.#abortSignal();
-    look();
-    if (!this.#handle) return clockedSignal(controller.signal, look);
-    // What is made of this one, by `AbortSignal.any()` too, follows the signal of the controller:
-    // so it aborts with the lock, even if this one was collected before.
-    const lent = clockedSignal(AbortSignal.any([controller.signal]), look);
-    this.lent = new WeakRef(lent);
-    return lent;
+    return this.#ownSignal.read(this.#handle !== undefined);
+  }
+
+  get #ownSignal(): LockSignal {
+    return this.#signal ??= new LockSignal(() => this.loseIfOver());
   }
 
   /**
@@ -211,17 +200,9 @@ export class HeldLock extends TimerEntry {
 
   /** Aborts the signal for a reason of the caller; the lock itself stays held. */
   abort(reason: unknown): void {
-    this.abortReason ??= { reason };
-    this.inContext(() => this.#abortSignal());
-  }
-
-  /** Aborts the signal if there is a reason to, unless that was done, or nobody has read it. */
-  #abortSignal(): void {
-    const reason = this.loseIfOver();
-    if (reason) this.abortReason ??= { reason };
-    if (this.aborted || !this.abortReason || !this.#controller) return;
-    this.aborted = true; // first, because a runtime may read the signal while it aborts it
-    this.#controller.abort(this.abortReason.reason);
+    const signal = this.#ownSignal;
+    signal.abortFor(reason);
+    this.inContext(() => signal.look());
   }
 
   /**
@@ -291,7 +272,7 @@ export class HeldLock extends TimerEntry {
     this.round.ticket = undefined; // it is the next caller's now
     const heldMs = this.round.tookMs;
     this.inContext(() => {
-      this.#abortSignal();
+      this.#signal?.look();
       this.#emitLost(reason, cause, heldMs);
     });
     // mutation: lost-lock-blocks-its-client
@@ -376,7 +357,7 @@ export class HeldLock extends TimerEntry {
     // mutation: extended-by-monotonic-clock-alone
     const extendsNow = this.#extendMs! <= nowMs;
     if (extendsNow) {
-      if (this.#handle && !this.#handle.deref() && !this.lent?.deref()) {
+      if (this.#handle && !this.#handle.deref() && !this.#signal?.isKept) {
         return this.lose("forgotten", new Error("nobody has the lock or its signal any more"));
       }
       this.#extendMs = undefined;

@@ -13,13 +13,59 @@
 
 import { thrownHere } from "../errors.ts";
 
-/**
- * Has a signal look at the clock first.
- *
- * @param signal The signal.
- * @param look Aborts it if its time has come.
- */
-export function clockedSignal(signal: AbortSignal, look: () => void): AbortSignal {
+/** What aborts when a lock is lost. */
+export class LockSignal {
+  readonly #controller: AbortController = new AbortController();
+  readonly #lossOf: () => Error | undefined;
+  /** The signal that the program has. */
+  #read: Pick<WeakRef<AbortSignal>, "deref"> | undefined = undefined;
+  #cause: { readonly reason: unknown } | undefined = undefined;
+  #aborted = false;
+
+  /** @param lossOf Ends the lock if its time is over; returns why it was lost, if it was. */
+  constructor(lossOf: () => Error | undefined) {
+    this.#lossOf = lossOf;
+  }
+
+  /**
+   * The signal for the program.
+   *
+   * @param lends Whether it is let go of, so that {@linkcode isKept} says when nobody has it.
+   */
+  read(lends: boolean): AbortSignal {
+    const known = this.#read?.deref();
+    if (known) return known;
+    this.look();
+    const { signal } = this.#controller;
+    // What is made of a lent one, by `AbortSignal.any()` too, follows the signal of the controller:
+    // so it aborts with the lock, even if the lent one was collected before.
+    const read = clockedSignal(lends ? AbortSignal.any([signal]) : signal, () => this.look());
+    this.#read = lends ? new WeakRef(read) : { deref: () => read };
+    return read;
+  }
+
+  /** Whether the program still has the signal. */
+  get isKept(): boolean {
+    return this.#read?.deref() !== undefined;
+  }
+
+  /** Has {@linkcode look} abort it for this reason, unless it knows one. */
+  abortFor(reason: unknown): void {
+    this.#cause ??= { reason };
+  }
+
+  /** Aborts the signal if there is a reason to, unless that was done. */
+  look(): void {
+    const loss = this.#lossOf();
+    if (loss) this.abortFor(loss);
+    if (this.#aborted || !this.#cause) return;
+    this.#aborted = true; // first, because a runtime may read the signal while it aborts it
+    this.#controller.abort(this.#cause.reason);
+  }
+}
+
+/** Has a signal look at the clock first. */
+function clockedSignal(signal: AbortSignal, look: () => void): AbortSignal {
   const ask = (member: "aborted" | "reason"): unknown => {
     // mutation: signal-does-not-look-at-the-clock
     look();
