@@ -1,5 +1,6 @@
 /**
- * Which resources can be locked.
+ * Which resources can be locked, and what a client calls the sets of their keys for which its
+ * calls queue up.
  *
  * @module
  */
@@ -21,6 +22,9 @@ const RESERVED_PREFIX = "hasp:";
  * Most resources of which a call locks any one: nodes reply which of them are free in one number.
  */
 export const POOL_MAX = 52;
+
+/** Separates keys in the name of a set of them: no well-formed string contains it. */
+const SEPARATOR = "\udc00";
 
 /**
  * The names of `count` resources that are alike, for calls with `any: true`: of `slots("gpu", 4)`,
@@ -115,4 +119,21 @@ export function checkResources(
 export function isReserved(keyPrefix: string, name: string): boolean {
   const start = keyPrefix.length < RESERVED_PREFIX.length ? keyPrefix + name : keyPrefix;
   return start.startsWith(RESERVED_PREFIX);
+}
+
+/** The name of a set of keys, in whatever order they are given. */
+export function keysName(keys: readonly string[]): string {
+  return keys.length === 1 ? keys[0] : [...keys].sort().join(SEPARATOR);
+}
+
+/** The name of a set of keys of which a call locks any one; the name of no other lock begins so. */
+export function poolName(keys: readonly string[]): string {
+  return SEPARATOR + keys.join(SEPARATOR);
+}
+
+/**
+ * The name of the queue of calls in shared mode for a lock; the name of no other lock begins so.
+ */
+export function readersName(name: string): string {
+  return SEPARATOR + SEPARATOR + name;
 }

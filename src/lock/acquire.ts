@@ -83,7 +83,7 @@ import { HeldLock } from "./held_lock.ts";
 import { holderOf } from "../holder.ts";
 import { Lock } from "./lock.ts";
 import { becomeFirst, crowded, type LockCall, modeOf, reportAbort, wait } from "./lock_call.ts";
-import { keysName } from "../waiting/local_names.ts";
+import { keysName } from "../resources.ts";
 import { renew } from "./renewal.ts";
 import { undoAttempt } from "./undo.ts";
 

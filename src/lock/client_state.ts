@@ -29,7 +29,7 @@ export const COOLDOWNS_MAX = 10_000;
 
 /**
  * The resources in cooldown of one client: a lock of it on them was lost, or ended without a
- * confirmed release. Empty while every lock is released.
+ * confirmed release. Made for the first of them.
  */
 export class Cooldowns {
   readonly #clock: Clock;
@@ -82,7 +82,7 @@ export class ClientState implements NodeSet {
   /** The calls and locks of this client, by their keys. */
   readonly localQueues: LocalQueues;
   /** The resources that it does not acquire for a while. */
-  readonly cooldowns: Cooldowns;
+  cooldowns: Cooldowns | undefined = undefined;
   /** Which of several keys a call had last, by the name of all. */
   readonly lastPlaces: Map<string, number> = new Map();
   /** What all values of one second and label end with. */
@@ -111,7 +111,6 @@ export class ClientState implements NodeSet {
     this.quorum = quorumSize(nodes.length);
     this.wheel = wheel;
     this.localQueues = new LocalQueues(this, listenerIn(wheel.context, onEvent));
-    this.cooldowns = new Cooldowns(wheel.clock);
     this.attempts = new Gate(wheel, ROUNDS_MAX);
     this.extensions = new Gate(wheel, ROUNDS_MAX);
     this.releases = new Gate(wheel, ROUNDS_MAX);
@@ -128,6 +127,12 @@ export class ClientState implements NodeSet {
       this.#suffix = valueSuffix(second, label);
     }
     return random.value(this.#suffix);
+  }
+
+  /** Begins a cooldown; see {@linkcode Cooldowns.begin}. */
+  beginCooldown(keys: readonly string[], forMs: number): void {
+    this.cooldowns ??= new Cooldowns(this.wheel.clock);
+    this.cooldowns.begin(keys, forMs);
   }
 
   /** A call begins: before its first byte. */

@@ -27,7 +27,7 @@ import {
 } from "../errors.ts";
 import { emit, type VoteEvent } from "../events.ts";
 import { quorumError } from "../messages.ts";
-import { keysName } from "../waiting/local_names.ts";
+import { keysName } from "../resources.ts";
 import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "./client_state.ts";
@@ -504,7 +504,7 @@ export class HeldLock extends TimerEntry {
   #coolDown(leftMs = 0): void {
     const { cooldownMs } = this.settings;
     if (cooldownMs === 0) return;
-    this.client.cooldowns.begin(this.round.keys, leftMs + cooldownMs);
+    this.client.beginCooldown(this.round.keys, leftMs + cooldownMs);
   }
 
   #emitLost(reason: LockLostReason, cause: Error, heldMs: number): void {

@@ -16,7 +16,7 @@ import { CONNECTING_MS_MAX } from "../quorum/ask_node.ts";
 import { type Round, ROUNDS_MAX } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
-import { keysName, readersName } from "../waiting/local_names.ts";
+import { keysName, readersName } from "../resources.ts";
 import { backoffMs } from "../waiting/polling.ts";
 import type { QueuedWaiter } from "../waiting/queued_waiter.ts";
 import type { ClientState } from "./client_state.ts";
@@ -180,7 +180,7 @@ export class LockCall {
    * is.
    */
   cooldownOf(keys: readonly string[]): number {
-    return this.adopts === undefined ? this.client.cooldowns.leftMs(keys) : 0;
+    return this.adopts === undefined ? this.client.cooldowns?.leftMs(keys) ?? 0 : 0;
   }
 
   /**

@@ -13,7 +13,7 @@ import { setLatest } from "../bounded_map.ts";
 import type { ClientState } from "./client_state.ts";
 import type { KeyPool } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
-import { poolName } from "../waiting/local_names.ts";
+import { poolName } from "../resources.ts";
 import type { HeldLock } from "./held_lock.ts";
 
 /**
@@ -124,7 +124,7 @@ export class Pool {
   }
 
   #isCooling(place: number): boolean {
-    return this.#client.cooldowns.leftMs([this.#keys[place]]) > 0;
+    return (this.#client.cooldowns?.leftMs([this.#keys[place]]) ?? 0) > 0;
   }
 
   #places(matches: (place: number) => boolean): number[] {

@@ -67,10 +67,10 @@ export interface QueuePosition {
    */
   readonly free?: number;
   /** Only with a pool: the index of a key that is free, but for another ticket, or -1. */
-  readonly kept?: number;
+  readonly reserved?: number;
   /**
    * How long to wait before asking if it is another's turn for keys that are free, in milliseconds;
-   * with a pool, for `kept`. 0: it is not.
+   * with a pool, for `reserved`. 0: it is not.
    */
   readonly turnMs: number;
 }

@@ -81,7 +81,7 @@ type PositionReply = [
   value: RawReply,
   turnMs: number,
   free?: number,
-  kept?: number,
+  reserved?: number,
 ];
 /** How many parts it has: without those two, and with them. */
 export const POSITION_LENGTHS: readonly number[] = [8, 10];
@@ -331,7 +331,7 @@ export function detailOf(
  * @param reply The reply of {@linkcode ACQUIRE_OR_WAIT}, or of a script of its kind.
  */
 function queuePosition(reply: RawReply): QueuePosition {
-  const [pttl, ahead, length, score, timeUs, foreign, value, turnMs, free, kept = 0] =
+  const [pttl, ahead, length, score, timeUs, foreign, value, turnMs, free, reserved = 0] =
     reply as PositionReply;
   return {
     // PTTL replies 0 in the last millisecond of a key, and -2 for a key that is missing.
@@ -343,6 +343,6 @@ function queuePosition(reply: RawReply): QueuePosition {
     foreign: foreign === 1,
     value: String(textReply(value)),
     turnMs,
-    ...free === undefined ? {} : { free, kept: kept - 1 },
+    ...free === undefined ? {} : { free, reserved: reserved - 1 },
   };
 }

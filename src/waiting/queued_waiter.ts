@@ -10,7 +10,7 @@
  *
  * - A node has notified it (`#planNotified`), unless the lock is left to clients of other libraries
  *   for a moment.
- * - Another's turn is over, and that client has not used it (`#overtakeMs`).
+ * - Another's turn is over, and that client has not used it ({@linkcode WatchedTurn}).
  * - So many of the keys in its way have expired that a quorum is possible; or, ever more rarely,
  *   nothing has happened (`#planUnnotified`).
  * - Too few nodes can notify it, so it polls (`#planAsk`); or one more can than when it last asked
@@ -32,6 +32,7 @@ import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
 import { backoffMs, BACKOFFS } from "./polling.ts";
 import { Ticket, type WaitingCall } from "./ticket.ts";
+import { WatchedTurn } from "./watched_turn.ts";
 
 /** By how much longer each wait is than the one before if the vote was split. */
 const SPLIT_FACTOR = 4;
@@ -91,12 +92,8 @@ export class QueuedWaiter implements TicketListener {
   #notifiedPlace: number | undefined = undefined;
   /** When to ask because of a notification, by the monotonic clock, as all times here. */
   #notifiedMs = Infinity;
-  /** When to ask because another's turn is over. */
-  #overtakeMs = Infinity;
-  /** Which key of a pool that turn is for. */
-  #overtakePlace: number | undefined = undefined;
-  /** One bit a node: those on which that key was taken since. */
-  #takenOn = 0;
+  /** The turn of another. */
+  readonly #turn: WatchedTurn;
   /** When to ask for any other reason. */
   #askMs = Infinity;
   /** Plans the next ask again, while too few nodes have answered the last one. */
@@ -127,6 +124,7 @@ export class QueuedWaiter implements TicketListener {
     this.#wanted = { keys, pool: pool !== undefined, mode };
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
+    this.#turn = new WatchedTurn(nodeSet.quorum);
     this.ticket = this.#newTicket();
     notifications.enter(this.ticket.name, this);
   }
@@ -135,7 +133,7 @@ export class QueuedWaiter implements TicketListener {
    * Only with a pool: a key that is free for the ticket, or for another whose turn should be over.
    */
   get place(): number | undefined {
-    return this.notified ? this.#notifiedPlace : this.#overtakePlace;
+    return this.notified ? this.#notifiedPlace : this.#turn.place;
   }
 
   /**
@@ -147,7 +145,7 @@ export class QueuedWaiter implements TicketListener {
   nextTicket(leftMs: number): QueueTicket | undefined {
     this.#notifiedOn = 0;
     this.#isBeside = true;
-    const isReady = this.ticket.prepare(this.#nowMs, leftMs, this.#wanted.keys);
+    const isReady = this.ticket.prepare(this.#nowMs, leftMs);
     return isReady ? this.ticket : undefined;
   }
 
@@ -178,19 +176,19 @@ export class QueuedWaiter implements TicketListener {
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
     this.#unanswered = denied.unanswered;
     // the one whose turn it is could not take these keys: its turn counts for longer
-    if (denied.granted > 0) this.#overtakeMs += denied.elapsedMs;
+    if (denied.granted > 0) this.#turn.endMs += denied.elapsedMs;
     this.#notifiedMs = Infinity;
     if (this.#notifiedOn !== 0) this.#planNotified();
     this.#plan(attempt, denied);
     const dueMs = () => {
       const notifiedMs = Math.max(this.#notifiedMs, this.#resource.concededUntilMs);
-      return Math.min(notifiedMs, this.#askMs, this.#overtakeMs);
+      return Math.min(notifiedMs, this.#askMs, this.#turn.endMs);
     };
     await this.#sleepUntil(dueMs, limitMs, signal);
     this.#planAgain?.(); // for what it notes of votes that came late
     this.#planAgain = undefined;
     this.notified = this.#notifiedOn !== 0;
-    if (this.#overtakeMs <= this.#nowMs) this.#overtakeMs = Infinity;
+    if (this.#turn.endMs <= this.#nowMs) this.#turn.endMs = Infinity;
   }
 
   /**
@@ -216,28 +214,22 @@ export class QueuedWaiter implements TicketListener {
   onQueueMessage(nodeIndex: number, { notice, waitMs, place }: QueueMessage): void {
     // the lock is this client's: its release takes the ticket out and notifies the next
     if (this.#parked) return;
-    const bit = 1 << nodeIndex;
     if (notice === "first" || notice === "beside") {
       if (this.#notifiedOn === 0) {
         this.#resource.concede(this.#nowMs, this.#random);
         this.#notifiedPlace = place;
       }
-      this.#notifiedOn |= bit;
+      this.#notifiedOn |= 1 << nodeIndex;
       if (notice === "first") this.#isBeside = false;
       this.#idles = this.ticket.joins = 0;
       if (this.#pause) this.#planNotified();
-    } else if (this.#unanswered || !this.#watches(place)) {
+    } else if (this.#unanswered || !this.#turn.isFor(place)) {
       return;
     } else if (notice === "taken") {
-      this.#takenOn |= bit;
-      // mutation: first-overtaken-though-it-took-the-key
-      if (this.#isTaken) this.#overtakeMs = Infinity;
+      this.#turn.onTaken(nodeIndex);
     } else {
-      if (this.#takenOn & bit) this.#takenOn = 0; // and released again
-      // mutation: notified-first-never-overtaken
-      if (!this.#isTaken) {
-        this.#overtakeIn(waitMs! + OVERTAKE_LATER_MS * (0.5 + this.#random.fraction()));
-      }
+      const laterMs = OVERTAKE_LATER_MS * (0.5 + this.#random.fraction());
+      this.#turn.onFree(nodeIndex, this.#askAtEnd(waitMs! + laterMs));
     }
     this.#pause?.end();
   }
@@ -256,7 +248,7 @@ export class QueuedWaiter implements TicketListener {
   /** The lock is this client's, until {@linkcode requeue}. */
   park(): void {
     this.#parked = true;
-    this.#overtakeMs = Infinity;
+    this.#turn.endMs = Infinity;
     this.#resource.noteWon(this.#nowMs);
   }
 
@@ -284,7 +276,7 @@ export class QueuedWaiter implements TicketListener {
   leave(won?: Round): void {
     this.#notifications.leave(this.ticket.name, this.#wanted.keys);
     if (this.#parked) this.#resource.noteEnded(this.#nowMs, this.#random);
-    else this.ticket.leave(this.#wanted.keys, won);
+    else this.ticket.leave(won);
   }
 
   #newTicket(): Ticket {
@@ -399,35 +391,18 @@ export class QueuedWaiter implements TicketListener {
    * @param granted How many nodes granted the last attempt.
    */
   #planOvertaking(positions: readonly QueuePosition[], ahead: number, granted: number): void {
-    const turns = positions.filter(({ turnMs, kept }) => turnMs > 0 && this.#watches(kept))
+    const turns = positions.filter(({ turnMs, reserved }) =>
+      turnMs > 0 && this.#turn.isFor(reserved)
+    )
       .map(({ turnMs }) => turnMs).sort((one, other) => one - other);
     const needed = Math.min(this.#nodeSet.quorum - granted, turns.length);
-    if (needed > 0) this.#overtakeIn(turns[needed - 1] + STAGGER_MS * (ahead - 1));
+    if (needed > 0) this.#turn.endAt(this.#askAtEnd(turns[needed - 1] + STAGGER_MS * (ahead - 1)));
   }
 
-  /** Asks in so many milliseconds, unless it does so before. */
-  #overtakeIn(delayMs: number): void {
-    const moreMs = this.#resource.concedeMsMax(this.#nowMs);
+  /** When to ask because a turn is over that lasts for so many milliseconds. */
+  #askAtEnd(leftMs: number): number {
     // mutation: stuck-first-never-overtaken
-    const lookMs = this.#nowMs + delayMs + moreMs;
-    this.#overtakeMs = Math.min(this.#overtakeMs, lookMs);
-  }
-
-  /**
-   * Whether it watches whose turn it is for a key; if for no other key of the pool, it does from
-   * now on.
-   */
-  #watches(place: number | undefined): boolean {
-    if (place === this.#overtakePlace) return true;
-    if (this.#overtakeMs !== Infinity) return false;
-    this.#overtakePlace = place;
-    this.#takenOn = 0;
-    return true;
-  }
-
-  /** Whether the key was taken by the one whose turn it was. */
-  get #isTaken(): boolean {
-    return bitCount(this.#takenOn) >= this.#nodeSet.quorum;
+    return this.#nowMs + leftMs + this.#resource.concedeMsMax(this.#nowMs);
   }
 
   /**

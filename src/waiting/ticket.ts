@@ -45,6 +45,7 @@ export class Ticket implements QueueTicket {
   readonly name: string;
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
+  readonly #keys: readonly string[];
   readonly #suffix: string;
   readonly #onPosition: () => void;
   #patience = "";
@@ -64,19 +65,20 @@ export class Ticket implements QueueTicket {
   #askedOn = 0;
   /** Whether the ticket may be in a queue. */
   #stands = false;
-  /** The keys whose queues it leaves wherever an answer says that it is there. */
-  #left: readonly string[] | undefined = undefined;
+  /** Whether a key of its pool is won, or it enters beside readers: late answers find it gone. */
+  #hasWon = false;
 
   /** @param onPosition Called after each answer. */
   constructor(
     notifications: ReleaseNotifications,
     nodeSet: NodeSet,
-    { pool, mode }: Pick<WaitingCall, "pool" | "mode">,
+    { keys, pool, mode }: Pick<WaitingCall, "keys" | "pool" | "mode">,
     onPosition: () => void,
   ) {
     this.name = notifications.newName(mode);
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
+    this.#keys = keys;
     this.#suffix = pool ? POOL_SUFFIX : "";
     this.#onPosition = onPosition;
   }
@@ -139,10 +141,10 @@ export class Ticket implements QueueTicket {
    * @param leftMs How long its caller waits yet, in milliseconds. If that is longer than what the
    * nodes know, because it has another caller now, it gets another id, in the same place.
    */
-  prepare(nowMs: number, leftMs: number, keys: readonly string[]): boolean {
+  prepare(nowMs: number, leftMs: number): boolean {
     const { subscribed, clock, hasQuorum } = this.#notifications;
     if (!hasQuorum) {
-      this.leave(keys);
+      this.leave();
       this.#stands = false;
       this.#askedOn = this.#queuedOn = this.#positions.length = 0;
       return false;
@@ -160,15 +162,14 @@ export class Ticket implements QueueTicket {
     }
     const endMs = clock.at(nowMs) + leftMs;
     if (this.#endS * 1_000 < endMs) {
-      if (this.#endS !== 0) this.leave(keys);
+      if (this.#endS !== 0) this.leave();
       this.#endS = Math.ceil((endMs + END_LATER_MS) / 1_000);
     }
     return true;
   }
 
   onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void {
-    // it had won another node's key by then
-    if (this.#left) return this.#leaveNode(nodeIndex, this.#left);
+    if (this.#hasWon) return this.#leaveNode(nodeIndex);
     const { clock, subscribed } = this.#notifications;
     clock.read(nodeIndex, { timeMs: position.timeMs, sentMs, receivedMs });
     this.#queuedOn |= subscribed & 1 << nodeIndex;
@@ -226,18 +227,18 @@ export class Ticket implements QueueTicket {
    * @param won The round that won a key of the pool, if it did: nodes that granted took the ticket
    * out, and those that have not answered yet do so, or report it.
    */
-  leave(keys: readonly string[], won?: Round): void {
-    if (won) this.#left = keys;
+  leave(won?: Round): void {
+    if (won) this.#hasWon = true;
     if (!this.#stands) return;
     this.#nodeSet.nodes.forEach((_, nodeIndex) => {
       if (!won?.grantedBy(nodeIndex) && !won?.pendingOn(nodeIndex)) {
-        this.#leaveNode(nodeIndex, keys);
+        this.#leaveNode(nodeIndex);
       }
     });
   }
 
-  #leaveNode(nodeIndex: number, keys: readonly string[]): void {
-    this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, this.ticketId);
+  #leaveNode(nodeIndex: number): void {
+    this.#nodeSet.nodes[nodeIndex].leaveQueue?.(this.#keys, this.ticketId);
   }
 }
 

@@ -4,7 +4,7 @@ import type { RedlockEvent } from "../../../src/events.ts";
 import { createNodeSet } from "../../support/node_set.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { LocalQueues } from "../../../src/waiting/local_queues.ts";
-import { keysName } from "../../../src/waiting/local_names.ts";
+import { keysName } from "../../../src/resources.ts";
 import { blocked, Callers, held } from "../../support/callers.ts";
 import { REASON } from "../../support/cluster.ts";
 

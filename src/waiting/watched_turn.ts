@@ -1,0 +1,56 @@
+/**
+ * The turn of a client that is ahead in the queues: a ticket watches it, to ask if it passes
+ * unused.
+ *
+ * @module
+ */
+import { bitCount } from "./release_notifications.ts";
+
+/** The turn that one ticket watches. */
+export class WatchedTurn {
+  /** When to ask because it is over, by the monotonic clock; `Infinity`: none is watched. */
+  endMs = Infinity;
+  /** The index of the pool's key that it is for; `undefined`: the ticket is for no pool. */
+  place: number | undefined = undefined;
+  /** One bit a node: those on which that key was taken since. */
+  #takenOn = 0;
+  readonly #quorum: number;
+
+  /** @param quorum On how many nodes the key must be taken for the turn to be used. */
+  constructor(quorum: number) {
+    this.#quorum = quorum;
+  }
+
+  /** Whether it is the turn for this key; it is from now on if none is watched. */
+  isFor(place: number | undefined): boolean {
+    if (place === this.place) return true;
+    if (this.endMs !== Infinity) return false;
+    this.place = place;
+    this.#takenOn = 0;
+    return true;
+  }
+
+  /** It ends at this time, or before if that was said already. */
+  endAt(endMs: number): void {
+    this.endMs = Math.min(this.endMs, endMs);
+  }
+
+  /** A node says that the key is free, and when the turn ends there. */
+  onFree(nodeIndex: number, endMs: number): void {
+    const bit = 1 << nodeIndex;
+    if (this.#takenOn & bit) this.#takenOn = 0; // and released again
+    // mutation: notified-first-never-overtaken
+    if (!this.#isUsed) this.endAt(endMs);
+  }
+
+  /** A node says that the key was taken. */
+  onTaken(nodeIndex: number): void {
+    this.#takenOn |= 1 << nodeIndex;
+    // mutation: first-overtaken-though-it-took-the-key
+    if (this.#isUsed) this.endMs = Infinity;
+  }
+
+  get #isUsed(): boolean {
+    return bitCount(this.#takenOn) >= this.#quorum;
+  }
+}
