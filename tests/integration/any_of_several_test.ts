@@ -2,7 +2,7 @@
  * Calls for any one of several resources, on real servers: as many have one as there are, whatever
  * becomes of nodes.
  */
-import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
+import { assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { createRedlock, type Redlock, slots } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { commandsSentTo } from "../support/monitor.ts";
@@ -10,15 +10,11 @@ import { lockAsForeigner } from "../support/foreign_client.ts";
 import { hangInTurn, openEight } from "../support/hang_in_turn.ts";
 import { startServers } from "../support/servers.ts";
 import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
-import { TTL_MS } from "../support/times.ts";
-import { openClients, queueOfLength, soon, startWaiter } from "../support/waiting_clients.ts";
+import { openClients, queueOfLength, soon } from "../support/waiting_clients.ts";
 
 const shared = shareServers(5);
 const NAMES = slots("gpu", 3);
 const ANY = { any: true } as const;
-
-/** Within what a resource is taken, whatever the first in its queue does, in milliseconds. */
-const TAKEN_WITHIN_MS = 1_500;
 
 Deno.test("of an idle pool, a lock costs each node one SET and one EVALSHA, and is on one resource", async () => {
   await using servers = shared.lend();
@@ -96,28 +92,6 @@ Deno.test("callers of one, of any and of another library never have one resource
     });
   }
 });
-
-for (const [fault, signal] of [["stopped", "SIGSTOP"], ["killed", "SIGKILL"]] as const) {
-  Deno.test(`a first in the queues that is ${fault} keeps none of several that are free from the next for long`, async () => {
-    await using servers = shared.lend();
-    await using clients = openClients(servers.urls, 3);
-    await using first = await startWaiter({ urls: servers.urls, resource: NAMES, ttlMs: TTL_MS });
-    const locks = await Promise.all(NAMES.map((name) => clients[0].acquire(name)));
-    await first.write("ask");
-    await queueOfLength(servers, "hasp:queue:gpu:0", 1);
-    const next = clients[1].acquire(NAMES, ANY);
-    await queueOfLength(servers, "hasp:queue:gpu:2", 2);
-    const last = clients[2].acquire(NAMES, ANY);
-    await queueOfLength(servers, "hasp:queue:gpu:2", 3);
-    Deno.kill(first.pid, signal);
-    await locks[1].release();
-    await locks[2].release();
-    const taken = await soon(Promise.all([next, last]), TAKEN_WITHIN_MS);
-    assertEquals(taken.map(({ resources: [name] }) => name).sort(), ["gpu:1", "gpu:2"]);
-    await Promise.all([...taken, locks[0]].map((lock) => lock.release()));
-    assert(await clients[0].tryAcquire("gpu:0").then((lock) => lock?.release()));
-  });
-}
 
 Deno.test("a node that is filled with other types than locks and queues fails, and the others decide", async () => {
   await using servers = shared.lend();

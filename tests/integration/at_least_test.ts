@@ -3,8 +3,7 @@
 import { assert, assertEquals, assertGreaterOrEqual, assertLess } from "@std/assert";
 import { createRedlock } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { startServers } from "../support/servers.ts";
-import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
+import { onAll, shareServers } from "../support/shared_servers.ts";
 
 const shared = shareServers(3);
 const AT_LEAST_MS = 1_500;
@@ -37,27 +36,6 @@ Deno.test("a call that waits gets a lock with atLeastMs when that time is over, 
   assertLess(waitedMs, 30_000); // and not the TTL
   await eventually(async () => {
     assertEquals(await onAll(servers, "EXISTS", "job", "hasp:queue:job"), [0, 0, 0]);
-  });
-});
-
-Deno.test("close() keeps a lock with atLeastMs for the rest of it, and a node that was away gets it later", async () => {
-  await using servers = await startServers(3);
-  await using one = createRedlock(servers.urls, { ttlMs: 60_000 });
-  await using other = createRedlock(servers.urls, { ttlMs: 60_000 });
-  for (const redlock of [one, other]) await warmUp(redlock, servers);
-  const closed = await one.acquire("closed", { atLeastMs: 30_000 });
-  const released = await other.acquire("released", { atLeastMs: 30_000 });
-  await one.close();
-  await eventually(async () => {
-    const lives = await onAll(servers, "PTTL", "closed") as number[];
-    assert(lives.every((ms) => ms > 0 && ms <= 30_000), `${lives}`);
-  });
-  await servers[2].pause();
-  assertEquals([closed.held, await released.release()], [false, true]);
-  servers[2].resume();
-  await eventually(async () => {
-    const lives = await onAll(servers, "PTTL", "released") as number[];
-    assert(lives.every((ms) => ms > 0 && ms <= 30_000), `${lives}`);
   });
 });
 

@@ -3,12 +3,11 @@ import {
   assertEquals,
   assertFalse,
   assertInstanceOf,
-  assertLess,
   assertMatch,
   assertRejects,
 } from "@std/assert";
 import { createRedlock, QuorumError, type Redlock, type RedlockEvent } from "../../mod.ts";
-import { connect, ConnectionError, RedisClient, type ReplyError } from "../../src/redis/mod.ts";
+import { connect, ConnectionError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { startProxy } from "../../src/testing/mod.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
@@ -50,30 +49,6 @@ Deno.test("connect() rejects after connectTimeoutMs if the login is not answered
     `Connection to ${server.url} could not be made: ${(error.cause as Error).message}`,
   );
   assertEquals((error.cause as Error).message, "no answer within 150 ms");
-});
-
-Deno.test("new RedisClient() does not connect before the first command", async () => {
-  await using proxy = await startProxy("redis://127.0.0.1:1");
-  const client = new RedisClient(proxy.address);
-  await client.close();
-  assertEquals(proxy.accepted, 0);
-});
-
-Deno.test("commands of the first tick wait for the connection", async () => {
-  await using servers = shared.lend(1);
-  await using client = new RedisClient(servers.urls[0]!);
-  const replies = await Promise.all([client.send(["PING"]), client.send(["ECHO", "hello"])]);
-  assertEquals(replies, ["PONG", "hello"]);
-});
-
-Deno.test("close() settles while the connection is being made, and so does the command", async () => {
-  await using servers = shared.lend(1);
-  await using proxy = await startProxy(servers[0]!.url);
-  proxy.hang("replies");
-  const client = new RedisClient(proxy.address, { clientName: "closed" });
-  const sent = assertRejects(() => client.send(["PING"]), ConnectionError, "was closed");
-  await client.close();
-  assertEquals((await sent).outcome, "not-sent");
 });
 
 /** What keeps a node from being used from the start. */
@@ -209,23 +184,6 @@ async function assertLockWorks(redlock: Redlock): Promise<void> {
   assertEquals(await several.release(), true);
 }
 
-Deno.test("a node that was down at the start votes once it is there", async () => {
-  await using servers = await startServers(3);
-  await servers[2].kill();
-  const connected: string[] = [];
-  const onEvent = (event: RedlockEvent) => {
-    if (event.type === "node-connected") connected.push(event.node);
-  };
-  await using redlock = createRedlock(servers.urls, { onEvent });
-  await (await redlock.acquire("before")).release();
-  await servers[2].start();
-  await eventually(() => connected.includes(servers.urls[2]!));
-  await using lock = await redlock.acquire("after");
-  await eventually(async () => {
-    assertEquals(await servers[2].command("GET", "after"), lock.value);
-  });
-});
-
 Deno.test("a node whose password is changed back votes again", async () => {
   await using servers = await startServers(3);
   const events: RedlockEvent[] = [];
@@ -245,22 +203,6 @@ Deno.test("a node whose password is changed back votes again", async () => {
   });
   const lock = await redlock.acquire("job", { waitMs: 0 });
   assert(await lock.release());
-});
-
-Deno.test("a node whose first connection hangs costs connectTimeoutMs at most, and nothing where the others decide", async () => {
-  await using servers = shared.lend(2);
-  await using hung = await startServer({ rights: ["+client|setname"] });
-  await hung.pause();
-  await using redlock = createRedlock([hung.url, ...servers.urls], {
-    ttlMs: 60_000,
-    nodeTimeoutMs: 20_000,
-    connectTimeoutMs: 20_000,
-    clientName: "login-hangs",
-  });
-  const startMs = performance.now();
-  const lock = await redlock.acquire("job");
-  assert(await lock.release());
-  assertLess(performance.now() - startMs, 10_000);
 });
 
 for (const resource of ["one", ["one", "two", "three"]]) {
@@ -302,22 +244,6 @@ for (const resource of ["one", ["one", "two", "three"]]) {
     });
   });
 }
-
-Deno.test("one error reply does not spoil a node: the next acquisition has its vote", async () => {
-  await using servers = shared.lend();
-  await using redlock = createRedlock(servers.urls);
-  await onAll(servers, "CONFIG", "SET", "min-replicas-to-write", 1);
-  const error = await assertRejects(() => redlock.acquire("job", { waitMs: 0 }), QuorumError);
-  assertEquals(
-    error.votes.map(({ error }) => (error as ReplyError | undefined)?.prefix).slice(0, 2),
-    ["NOREPLICAS", "NOREPLICAS"],
-  );
-  await onAll(servers, "CONFIG", "SET", "min-replicas-to-write", 0);
-  await using lock = await redlock.acquire("job", { waitMs: 0 });
-  await eventually(() => {
-    assertEquals(lock.votes.map(({ outcome }) => outcome), ["granted", "granted", "granted"]);
-  });
-});
 
 Deno.test("a client of a lock keeps one connection to each node, whatever is asked of it", async () => {
   await using servers = shared.lend(1);

@@ -1,19 +1,10 @@
-import {
-  assert,
-  assertEquals,
-  assertGreater,
-  assertLess,
-  assertMatch,
-  assertRejects,
-} from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { createRedlock, LockHeldError, QuorumError, type RedlockEvent } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { startServer, startServers } from "../support/servers.ts";
-import { holdByAnother, shareServers, startProxies } from "../support/shared_servers.ts";
+import { holdByAnother, startProxies } from "../support/shared_servers.ts";
 
-const shared = shareServers(5);
-
-/** Keeps events; `ofLocks` leaves out those of nodes. */
+/** Keeps events. */
 class Recorder {
   readonly events: RedlockEvent[] = [];
 
@@ -21,52 +12,12 @@ class Recorder {
     this.events.push(event);
   };
 
-  get ofLocks(): RedlockEvent[] {
-    return this.events.filter(({ type }) => !type.startsWith("node-"));
-  }
-
-  types(): string[] {
-    return this.ofLocks.map(({ type }) => type);
-  }
-
   last<Type extends RedlockEvent["type"]>(type: Type): Extract<RedlockEvent, { type: Type }> {
     const event = this.events.findLast((event) => event.type === type);
     assert(event, `no ${type} event`);
     return event as Extract<RedlockEvent, { type: Type }>;
   }
 }
-
-Deno.test("using() without contention emits attempt, acquired and released, in this order", async () => {
-  await using servers = shared.lend();
-  const recorder = new Recorder();
-  await using redlock = createRedlock(servers.urls, { onEvent: recorder.listener, ttlMs: 20_000 });
-  await redlock.using("quiet", () => {});
-  assertEquals(recorder.types(), ["attempt", "acquired", "released"]);
-  for (const event of recorder.ofLocks) {
-    assert("resources" in event);
-    assertEquals(event.resources, ["quiet"]);
-  }
-  const { attempt, granted } = recorder.last("attempt");
-  assertEquals([attempt, granted], [1, true]);
-  const { attempts, remainingMs, votes } = recorder.last("acquired");
-  assertEquals(attempts, 1);
-  assertGreater(remainingMs, 10_000);
-  assertLess(remainingMs, 20_000);
-  assertGreater(votes.filter(({ outcome }) => outcome === "granted").length, 2);
-  assertEquals(recorder.last("released").confirmed, true);
-});
-
-Deno.test("createRedlock() reports each node once, when its first connection is made", async () => {
-  await using servers = shared.lend();
-  const recorder = new Recorder();
-  await using redlock = createRedlock(servers.urls, { onEvent: recorder.listener });
-  assertEquals(recorder.events, []);
-  await (await redlock.acquire("first")).release();
-  await (await redlock.acquire("second")).release();
-  const connected = () =>
-    recorder.events.flatMap((event) => event.type === "node-connected" ? [event.node] : []).sort();
-  await eventually(() => assertEquals(connected(), servers.urls.toSorted()));
-});
 
 Deno.test("a node that is lost and comes back emits node-disconnected and node-connected", async () => {
   await using servers = await startServers(3);

@@ -1,27 +1,25 @@
-/**
- * Fencing tokens over real servers: that they rise, what they cost, and that a store can refuse who
- * is late.
- */
-import { assert, assertEquals, assertGreater, assertLess, assertLessOrEqual } from "@std/assert";
-import { createRedlock, type RedlockOptions } from "../../mod.ts";
+/** Fencing tokens over real servers: that they rise, what they cost, and what their counters are. */
+
+import { assert, assertEquals, assertGreater, assertLess, assertRejects } from "@std/assert";
+import { createRedlock, QuorumError, type Redlock, type RedlockOptions } from "../../mod.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import { resolveClientOptions } from "../../src/redis/client.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
 import { redisServer } from "../../src/redis_node/redis_server.ts";
+import { redlockOn } from "../../src/redlock.ts";
+import { SkewedClock } from "../../src/testing/skewed_clock.ts";
+import { systemClock } from "../../src/time/clock.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeRequest } from "../support/fake_request.ts";
 import type { RedisServer } from "../support/servers.ts";
-import { startServers } from "../support/servers.ts";
-import { gone, holdByAnother, onAll, setOnAll, shareServers } from "../support/shared_servers.ts";
-import { SLACK_MS, TTL_MS } from "../support/times.ts";
+import { gone, onAll, shareServers } from "../support/shared_servers.ts";
+import { TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
 
 const FENCED = { fencing: true, ttlMs: TTL_MS } as const;
 const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
-const WEEK_MS = 7 * DAY_MS;
 
 function client(urls: readonly string[], options: RedlockOptions = {}) {
   return createRedlock(urls, { ...FENCED, ...options });
@@ -69,33 +67,6 @@ Deno.test("fencing tokens rise over the locks of several clients", async () => {
   assertRising(tokens);
 });
 
-Deno.test("fencing tokens rise over locks that expire without a release", async () => {
-  await using servers = shared.lend();
-  await using one = client(servers.urls, { ttlMs: 150 });
-  await using other = client(servers.urls);
-  const tokens = [];
-  for (const redlock of [one, one, one, other]) {
-    tokens.push((await redlock.acquire("expiring")).fencingToken);
-  }
-  assertRising(tokens);
-});
-
-Deno.test("fencing tokens of several resources are above all earlier ones of each", async () => {
-  await using servers = shared.lend();
-  await using redlock = client(servers.urls);
-  const highest: Record<string, number> = {};
-  const sets = [["a"], ["b"], ["a", "b"], ["b"], ["{t}c", "a"], ["{t}c"], ["c", "b", "a"], ["a"]];
-  for (let count = 0; count < 3 * sets.length; count++) {
-    const resources = sets[count % sets.length];
-    const lock = await redlock.acquire(resources, FENCED);
-    for (const resource of resources) {
-      assertGreater(lock.fencingToken, highest[resource] ?? 0);
-      highest[resource] = lock.fencingToken;
-    }
-    await lock.release();
-  }
-});
-
 // What it costs
 
 Deno.test("fencing takes one round on a fresh resource and on a used one", async () => {
@@ -125,86 +96,7 @@ Deno.test("fencing takes one round for several resources", async () => {
   }
 });
 
-Deno.test("fencing takes two rounds where counters are apart, and one from then on", async () => {
-  await using servers = shared.lend();
-  await using redlock = client(servers.urls);
-  await holdByAnother(servers.slice(3), "apart"); // so that it takes each of the others
-  const nodeSet = servers.slice(0, 3);
-  for (const [index, server] of nodeSet.entries()) {
-    await server.command("SET", "hasp:fence:apart", 4e15 + index * 3);
-  }
-  for (const calls of [3, 2]) {
-    await Promise.all(servers.map((server) => server.resetCommandCounts()));
-    const lock = await redlock.acquire("apart");
-    await counted(nodeSet, "hasp:fence:apart", lock.fencingToken!);
-    await lock.release();
-    await gone(nodeSet, "apart");
-    await eventually(async () => {
-      assertEquals((await callCounts(servers)).map(([scripts]) => scripts), Array(5).fill(calls));
-    });
-  }
-  assertEquals(await onAll(servers.slice(3), "EXISTS", "hasp:fence:apart"), [0, 0]);
-});
-
-Deno.test("fencing works where no server knows the scripts", async () => {
-  await using servers = shared.lend();
-  await using redlock = client(servers.urls);
-  const tokens = [];
-  for (const resource of ["lost", ["lost", "too"], "lost"]) {
-    await onAll(servers, "SCRIPT", "FLUSH");
-    await onAll(servers.slice(0, 2), "SET", "hasp:fence:lost", 5e15 + tokens.length);
-    const lock = await redlock.acquire(resource);
-    tokens.push(lock.fencingToken);
-    await onAll(servers, "SCRIPT", "FLUSH");
-    await lock.extend();
-    await lock.release();
-  }
-  assertRising(tokens);
-});
-
 // What stands on the servers
-
-Deno.test("fencing leaves the key as it is without, so that other clients know it", async () => {
-  await using servers = shared.lend();
-  await using redlock = client(servers.urls);
-  await using plain = createRedlock(servers.urls, { ttlMs: TTL_MS });
-  const lock = await redlock.acquire("interop");
-  await setOnAll(servers, "interop", lock);
-  assertEquals(await plain.tryAcquire("interop"), undefined);
-  await lock.release();
-  const unfenced = await plain.acquire("interop");
-  assertEquals(unfenced.fencingToken, undefined);
-  assertEquals(await redlock.tryAcquire("interop"), undefined);
-  await unfenced.release();
-  assertRising([lock.fencingToken, (await redlock.acquire("interop")).fencingToken]);
-});
-
-Deno.test("fencing keeps a counter for a week after its last use at the least, and no day longer", async () => {
-  await using servers = shared.lend();
-  await using redlock = client(servers.urls);
-  for (const resources of ["kept", ["kept too"], ["kept", "kept too"]]) {
-    const lock = await redlock.acquire(resources);
-    await eventually(() => assertEquals(lock.votes.length, 5));
-    await lock.release();
-    for (const pttl of await onAll(servers, "PTTL", `hasp:fence:${[resources].flat()[0]}`)) {
-      assertGreater(Number(pttl), WEEK_MS);
-      assertLessOrEqual(Number(pttl), WEEK_MS + DAY_MS + MINUTE_MS);
-    }
-  }
-});
-
-Deno.test("fencing keeps its token over an extension, and a node that has lost the lock takes no part in it", async () => {
-  await using servers = shared.lend();
-  await using redlock = client(servers.urls);
-  const lock = await redlock.acquire("extended");
-  const token = lock.fencingToken!;
-  await counted(servers, "hasp:fence:extended", token);
-  await servers[2].command("FLUSHALL");
-  await lock.extend();
-  assertEquals(lock.fencingToken, token);
-  await lock.release();
-  assertRising([token, (await redlock.acquire("extended")).fencingToken]);
-});
 
 for (
   const [what, token, counts] of [
@@ -232,41 +124,148 @@ for (
   });
 }
 
-// Faults
+// Where a clock is wrong, or something else stands under the key of a counter
 
-for (const fault of ["down", "hung", "flushed"] as const) {
-  Deno.test(`fencing tokens rise while one node after the other is ${fault}`, async () => {
-    await using servers = await startServers(3);
-    await using redlock = client(servers.urls, { nodeTimeoutMs: 2_000 });
-    await using other = client(servers.urls, { nodeTimeoutMs: 2_000 });
-    const first = await redlock.acquire("faulty");
-    const tokens = [first.fencingToken];
-    await first.release();
-    for (const server of [...servers, servers[0]]) {
-      if (fault === "down") await server.kill();
-      if (fault === "hung") await server.pause();
-      if (fault === "flushed") await server.command("FLUSHALL");
-      for (const each of [redlock, other, redlock]) {
-        const lock = await each.acquire("faulty");
-        tokens.push(lock.fencingToken);
-        await lock.release();
-      }
-      if (fault === "down") await server.start();
-      if (fault === "hung") server.resume();
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const WEEK_MS = 7 * DAY_MS;
+
+/** A client whose wall clock is wrong by `aheadMs`. */
+function skewedClient(
+  servers: { urls: readonly string[] },
+  aheadMs = 0,
+  options: RedlockOptions = {},
+) {
+  const clock = new SkewedClock(systemClock);
+  clock.aheadMs = aheadMs;
+  const wheel = new TimerWheel(clock);
+  const connection = resolveClientOptions({ stallTimeoutMs: 5_000 });
+  const nodes = servers.urls.map((url) =>
+    new RedisNode(redisServer(parseAddress(url), connection, wheel))
+  );
+  return redlockOn(wheel, nodes, { fencing: true, ttlMs: TTL_MS, ...options });
+}
+
+/** Locks and releases once, and waits until that is done everywhere. */
+async function tokenOf(
+  redlock: Redlock,
+  servers: readonly RedisServer[],
+  resource: string | string[],
+): Promise<number> {
+  const lock = await redlock.acquire(resource);
+  await eventually(() => assertEquals(lock.votes.length, servers.length));
+  await lock.release();
+  for (const key of [resource].flat()) await gone(servers, key);
+  return lock.fencingToken!;
+}
+
+Deno.test("a client whose clock is a little off has all counters start alike", async () => {
+  await using servers = shared.lend(3);
+  for (const aheadMs of [-50_000, 50_000]) {
+    await using redlock = skewedClient(servers, aheadMs);
+    const token = await tokenOf(redlock, servers, `off by ${aheadMs}`);
+    assert(Math.abs(leadMs(token) - aheadMs) < 10_000, `${leadMs(token)}`);
+    assertEquals(
+      await onAll(servers, "GET", `hasp:fence:off by ${aheadMs}`),
+      Array(3).fill(String(token)),
+    );
+  }
+});
+
+Deno.test("a token that is ahead of the clocks is not carried to other resources", async () => {
+  await using servers = shared.lend(3);
+  await onAll(servers, "SET", "hasp:fence:ahead", 4e15);
+  await using redlock = skewedClient(servers);
+  assertEquals(await tokenOf(redlock, servers, "ahead"), 4e15 + 1);
+  assertLess(leadMs(await tokenOf(redlock, servers, "another")), MINUTE_MS);
+});
+
+for (
+  const [what, agoMs, renewed] of [["two days", 2 * DAY_MS, true], [
+    "an hour",
+    DAY_MS / 24,
+    false,
+  ]] as const
+) {
+  Deno.test(`a counter that is ${what} old is ${renewed ? "given a new life" : "left its life"}`, async () => {
+    await using servers = shared.lend(3);
+    const before = (Date.now() - agoMs) * 1_000;
+    await onAll(servers, "SET", "hasp:fence:old", before, "PX", DAY_MS);
+    await using redlock = skewedClient(servers);
+    const token = await tokenOf(redlock, servers, "old");
+    assertGreater(token, before);
+    for (const pttl of await onAll(servers, "PTTL", "hasp:fence:old")) {
+      if (renewed) assertGreater(Number(pttl), WEEK_MS);
+      else assertLess(Number(pttl), DAY_MS + 1);
     }
-    assertEquals(tokens.length, 13);
-    assertRising(tokens);
+    assertGreater(await tokenOf(redlock, servers, "old"), token);
   });
 }
 
-Deno.test("fencing takes a lock of several rounds no longer than one node's time where a node hangs", async () => {
+// What is no counter
+
+for (
+  const value of [
+    "abc",
+    "-5",
+    "-1",
+    "1.5",
+    "007",
+    " 7",
+    "9007199254740991",
+    "9007199254740993",
+    "99999999999999999999",
+    "",
+  ]
+) {
+  for (const resource of ["k", ["k", "l"]]) {
+    const what = `${JSON.stringify(value)} under a counter's key of ${[resource].flat().length}`;
+    Deno.test(`${what} is an error vote, and stays as it is`, async () => {
+      await using servers = shared.lend(3);
+      await using redlock = skewedClient(servers, 0, { waitMs: 0 });
+      await servers[0].command("SET", "hasp:fence:k", value);
+      await tokenOf(redlock, servers, resource); // the other two are enough
+      await servers[1].command("SET", "hasp:fence:k", value);
+      const error = await assertRejects(() => redlock.acquire(resource), QuorumError);
+      const failed = error.votes.filter(({ outcome }) => outcome === "failed");
+      assertEquals(failed.length, 2, Deno.inspect(error.votes));
+      for (const server of servers.slice(0, 2)) {
+        assertEquals(await server.command("GET", "hasp:fence:k"), value);
+        assertEquals(await server.command("PTTL", "hasp:fence:k"), -1);
+      }
+      for (const key of [resource].flat()) await gone(servers, key);
+    });
+  }
+}
+
+Deno.test("a list under a counter's key is an error vote, and stays as it is", async () => {
   await using servers = shared.lend(3);
-  await using redlock = client(servers.urls, { nodeTimeoutMs: 5_000 });
-  await (await redlock.acquire("slow")).release();
-  await servers[0].command("SET", "hasp:fence:slow", 4e15);
-  await servers[2].pause();
-  const fromMs = performance.now();
-  const lock = await redlock.acquire("slow");
-  assertLess(performance.now() - fromMs, SLACK_MS);
-  assertEquals(lock.fencingToken, 4e15 + 1);
+  await using redlock = skewedClient(servers, 0, { waitMs: 0 });
+  await onAll(servers, "RPUSH", "hasp:fence:k", "x", "y");
+  for (const resource of ["k", ["k", "l"]]) {
+    const error = await assertRejects(() => redlock.acquire(resource), QuorumError);
+    assert(error.votes.some(({ outcome }) => outcome === "failed"));
+  }
+  assertEquals(await onAll(servers, "LRANGE", "hasp:fence:k", 0, -1), Array(3).fill(["x", "y"]));
+  await gone(servers, "k");
+});
+
+// Names
+
+Deno.test("a fenced lock touches nothing but its key and what begins with hasp:", async () => {
+  await using servers = shared.lend(3);
+  await onAll(servers, "SET", "{a}:fence", "a lock of somebody");
+  await onAll(servers, "SET", "{b}:fence", "41");
+  await using redlock = skewedClient(servers);
+  for (const resource of ["a", "b", ["a", "b"]]) await tokenOf(redlock, servers, resource);
+  assertEquals(await onAll(servers, "GET", "{a}:fence"), Array(3).fill("a lock of somebody"));
+  assertEquals(await onAll(servers, "GET", "{b}:fence"), Array(3).fill("41"));
+  assertEquals(await onAll(servers, "PTTL", "{b}:fence"), Array(3).fill(-1));
+});
+
+Deno.test("resources that differ by braces alone have counters of their own", async () => {
+  await using servers = shared.lend(3);
+  await using redlock = skewedClient(servers);
+  await onAll(servers, "SET", "hasp:fence:{a}", 4e15);
+  assertLess(leadMs(await tokenOf(redlock, servers, "a")), MINUTE_MS);
+  assertEquals(await tokenOf(redlock, servers, "{a}"), 4e15 + 1);
 });

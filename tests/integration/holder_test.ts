@@ -4,7 +4,7 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { createRedlock, LockHeldError } from "../../mod.ts";
 import { hasp, startHasp } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
-import { gone, onAll, shareServers } from "../support/shared_servers.ts";
+import { onAll, shareServers } from "../support/shared_servers.ts";
 
 const shared = shareServers(3, { rights: ["+client|setname"] });
 const WAIT_MS = 100;
@@ -30,23 +30,6 @@ Deno.test("a client that waited without success learns who holds the lock, with 
   });
 });
 
-Deno.test("a lock with a label is handed on to the next waiter at its release", async () => {
-  await using servers = shared.lend();
-  const clients = ["a", "b"].map((label) => createRedlock(servers.urls, { label }));
-  await using one = clients[0];
-  await using other = clients[1];
-  const lock = await one.acquire("job", { ttlMs: 60_000 });
-  const waiting = other.acquire("job", { waitMs: 50_000 });
-  await eventually(async () => assertEquals((await one.inspect("job")).waiters, 1));
-  await lock.extend();
-  assertEquals(await lock.release(), true);
-  const next = await waiting;
-  const { holders: [{ holder, label }] } = await one.inspect("job");
-  assertEquals([holder, label], [next.holder, "b"]);
-  assertEquals(await next.release(), true);
-  await gone(servers, "job");
-});
-
 Deno.test("hasp run has its host and process as its label, or --label, and names its connections", async () => {
   await using servers = shared.lend();
   const run = (...label: string[]) =>
@@ -68,3 +51,32 @@ Deno.test("hasp run has its host and process as its label, or --label, and names
   assertEquals(long.code, 125);
   assertMatch(long.stderr, /'label' must be at most 64 printable ASCII characters/u);
 });
+
+/** Long enough for an answer to a waiting call's ticket. */
+const TICKET_WAIT_MS = 500;
+
+for (
+  const [type, ...command] of [
+    ["string", "SET", "job", "x"],
+    ["list", "RPUSH", "job", "x"],
+    ["hash", "HSET", "job", "a", "b"],
+    ["zset", "ZADD", "job", "1", "x"],
+    ["stream", "XADD", "job", "*", "a", "b"],
+  ]
+) {
+  Deno.test(`inspect() and acquire() say that a ${type} without a TTL is in the way`, async () => {
+    await using servers = shared.lend(3);
+    await using redlock = createRedlock(servers.urls);
+    await onAll(servers, ...command);
+    const { held, remainingMs, foreign } = await redlock.inspect("job");
+    assertEquals([held, remainingMs], [true, Infinity]);
+    const holds = type === "string" ? "" : `holds a ${type} and `;
+    assertEquals(foreign, `${holds}has no TTL, so no lock library set it`);
+    await assertRejects(
+      () => redlock.acquire("job", { waitMs: TICKET_WAIT_MS }),
+      LockHeldError,
+      "its key has no TTL, so no lock library set it",
+    );
+    assertEquals(await onAll(servers, "TYPE", "job"), [type, type, type]);
+  });
+}

@@ -49,12 +49,6 @@ Deno.test("a password with characters that are special in URLs logs in", async (
   assertEquals(await client.send(["ACL", "WHOAMI"]), "default");
 });
 
-Deno.test("the lock works on nodes that want a password", async () => {
-  await using servers = await startServers(3, { password: PASSWORD });
-  await using redlock = createRedlock(servers.urls);
-  await assertLocks(redlock, servers, "invoice:42");
-});
-
 Deno.test("a wrong password is refused with the server's reason and without the password", async () => {
   await using server = await startServer({ password: PASSWORD });
   const address = `redis://:wrong%20one@127.0.0.1:${server.port}`;
@@ -69,22 +63,6 @@ Deno.test("a wrong password is refused with the server's reason and without the 
     "WRONGPASS invalid username-password pair or user is disabled.",
   );
   assertShowsNone(error, ["wrong one", "wrong%20one", PASSWORD, encodeURIComponent(PASSWORD)]);
-});
-
-Deno.test("a missing password is refused with the server's reason", async () => {
-  await using server = await startServer({ password: PASSWORD });
-  const address = `redis://127.0.0.1:${server.port}`;
-  const error = await assertRejects(() => connect(address), ReplyError);
-  assertEquals([error.prefix, error.message], ["NOAUTH", "NOAUTH Authentication required."]);
-});
-
-Deno.test("a password that the server does not ask for is refused with the server's reason", async () => {
-  await using server = await startServer();
-  const address = `redis://:surplus@127.0.0.1:${server.port}`;
-  const error = await assertRejects(() => connect(address), ConnectionError);
-  assertInstanceOf(error.cause, ReplyError);
-  assertEquals(error.cause.prefix, "ERR");
-  assertShowsNone(error, ["surplus"]);
 });
 
 Deno.test("acquire() with a wrong password on every node rejects without waiting, and shows no credentials", async () => {
@@ -111,27 +89,6 @@ Deno.test("an ACL user with percent-encoded name and password logs in", async ()
   const login = `${encodeURIComponent(USER)}:${encodeURIComponent(PASSWORD)}`;
   await using client = await connect(`redis://${login}@127.0.0.1:${server.port}`);
   assertEquals(await client.send(["ACL", "WHOAMI"]), USER);
-});
-
-Deno.test("an ACL user without a password logs in", async () => {
-  await using server = await startServer({ users: ["guest on nopass ~* &* +@all"] });
-  await using client = await connect(`redis://guest@127.0.0.1:${server.port}`);
-  assertEquals(await client.send(["ACL", "WHOAMI"]), "guest");
-});
-
-Deno.test("an ACL user that is switched off is refused", async () => {
-  await using server = await startServer({ users: ["alice off >secret ~* &* +@all"] });
-  const address = `redis://alice:secret@127.0.0.1:${server.port}`;
-  const error = await assertRejects(() => connect(address), ConnectionError, "was refused");
-  assertEquals((error.cause as ReplyError).prefix, "WRONGPASS");
-  assertShowsNone(error, ["alice", "secret"]);
-});
-
-Deno.test("a URL object with credentials logs in like its text", async () => {
-  await using server = await startServer({ users: ["alice on >secret ~* &* +@all"] });
-  await using client = await connect(new URL(`redis://alice:secret@127.0.0.1:${server.port}`));
-  assertEquals(await client.send(["ACL", "WHOAMI"]), "alice");
-  assertEquals(client.address, `redis://127.0.0.1:${server.port}`);
 });
 
 Deno.test("the lock works for an ACL user with its keys and few commands, and not beyond them", async () => {

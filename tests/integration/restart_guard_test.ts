@@ -5,7 +5,6 @@ import {
   QuorumError,
   type RedlockEvent,
 } from "../../mod.ts";
-import { startNodes } from "../../src/testing/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { type RedisServer, type ServerGroup, startServers } from "../support/servers.ts";
 import { onAll } from "../support/shared_servers.ts";
@@ -138,19 +137,6 @@ Deno.test("a server that was emptied is in quarantine by its creation marker, on
   assertEquals(await onAll(servers, "EXISTS", "hasp:born"), [1, 1, 1]);
 });
 
-Deno.test("a fresh cluster grants nothing while the guard lasts, and then everything", async () => {
-  await using servers = await startServers(3);
-  await using redlock = createRedlock(servers.urls, OPTIONS);
-  await assertRejects(() => redlock.acquire("fresh"), QuorumError);
-  await eventually(async () => {
-    assertEquals(await onAll(servers, "EXISTS", "fresh"), [0, 0, 0]);
-  });
-  assertEquals(await outcomes(servers, { restartGuardMs: 0 }), ["granted", "granted", "granted"]);
-  await using lock = await redlock.acquire("fresh", { waitMs: 10_000, retryDelayMaxMs: 100 });
-  await lock.extend();
-  assert(lock.held);
-});
-
 Deno.test("a user that may not use INFO is guarded by the creation marker alone", async () => {
   const rules = "~* &hasp:wake:* +set +get +del +pttl +evalsha +eval +time";
   await using servers = await startServers(3, { users: [`locker on >secret ${rules}`] });
@@ -160,18 +146,6 @@ Deno.test("a user that may not use INFO is guarded by the creation marker alone"
   assertEquals(await outcomes({ urls }), ["granted", "granted", "granted"]);
   await servers[0].command("DEL", "hasp:born");
   assertEquals(await outcomes({ urls }), ["quarantined", "granted", "granted"]);
-});
-
-Deno.test("an extension does not count on a node that was emptied, though its key is there again", async () => {
-  const servers = await oldServers();
-  await using redlock = createRedlock(servers.urls, OPTIONS);
-  await using lock = await redlock.acquire("held");
-  await servers[0].command("FLUSHALL");
-  await lock.extend(); // on the other two
-  await eventually(async () => assertEquals(await servers[0].command("GET", "held"), lock.value));
-  await servers[1].pause();
-  await assertRejects(() => lock.extend(), "before an extension succeeded");
-  servers[1].resume();
 });
 
 Deno.test("a lock of another client, a list, or a time in the future in the place of the creation marker is an error vote, and stays as it is", async () => {
@@ -203,18 +177,3 @@ async function testInPlaceOfMarker(words: readonly string[]): Promise<void> {
     assertEquals(await outcomes(servers), ["granted", "granted", "granted"]);
   });
 }
-
-Deno.test("startNodes() has nodes that forget, which the guard keeps out", async () => {
-  let aheadMs = 0;
-  await using nodes = await startNodes(3);
-  const age = () => nodes.forEach((node) => node.skewClock(aheadMs += GUARD_END_MS));
-  const urls = nodes.addresses;
-  assertEquals(new Set(await outcomes({ urls })), new Set(["quarantined"]));
-  age();
-  assertEquals(await outcomes({ urls }), ["granted", "granted", "granted"]);
-  await nodes.node(0).restart({ keepData: true });
-  assertEquals(await outcomes({ urls }), ["quarantined", "granted", "granted"]);
-  age();
-  nodes.node(2).flush();
-  assertEquals(await outcomes({ urls }), ["granted", "granted", "quarantined"]);
-});

@@ -190,19 +190,6 @@ Deno.test("otelListener() marks a call as an error if too few nodes answer, and 
   assertEquals(names, new Set(["extended", "extend-failed"]));
 });
 
-Deno.test("otelListener() marks a lock as an error if too few nodes confirm its release", async () => {
-  spanExporter.reset();
-  await using nodes = await startNodes(3);
-  await using redlock = createRedlock(nodes.addresses, { onEvent: telemetry });
-  const lock = await redlock.acquire("invoice:42");
-  await nodes.node(0).crash();
-  await nodes.node(1).crash();
-  await assertRejects(() => lock.release(), QuorumError);
-  const held = lockSpans().at(-1)!;
-  assertEquals(summary(held), ["redlock.hold", "release-failed", SpanStatusCode.ERROR]);
-  assertEquals(held.attributes["error.type"], "NO_QUORUM");
-});
-
 /** The data points of a metric: their attributes, and their values or counts. */
 type Points = (readonly [attributes: object, value: number])[];
 

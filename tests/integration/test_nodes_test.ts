@@ -9,7 +9,6 @@ import {
   assertRejects,
   assertThrows,
 } from "@std/assert";
-import { createRedlock, type Lock, LockLostError, QuorumError } from "../../mod.ts";
 import {
   connect,
   ConnectionError,
@@ -18,7 +17,7 @@ import {
   ReplyError,
 } from "../../src/redis/mod.ts";
 import { startNodes, type TestNode } from "../../src/testing/mod.ts";
-import { abortedAt, eventually } from "../support/eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { findRuntimes, type FoundRuntime } from "../support/programs.ts";
 
@@ -49,24 +48,6 @@ Deno.test("startNodes() starts nodes that share nothing and ask for the password
     ReplyError,
     "NOAUTH Authentication required.",
   );
-});
-
-Deno.test("startNodes() is disposed of while clients are connected, and a second time", async () => {
-  const nodes = await startNodes(1);
-  const client = await connect(nodes.addresses[0]);
-  await nodes[Symbol.asyncDispose]();
-  await nodes[Symbol.asyncDispose]();
-  await assertRejects(() => client.send(["PING"]), ConnectionError);
-  await client.close();
-});
-
-Deno.test("startNodes() gives an array of nodes, each with its address and port", async () => {
-  await using nodes = await startNodes(3);
-  assertEquals(nodes.length, 3);
-  assertEquals(nodes.map(({ address }) => address), nodes.addresses);
-  assertEquals(nodes.map(urlOf), nodes.addresses);
-  assertEquals(nodes.node(2), nodes[2]);
-  assertEquals(new Set(nodes.addresses).size, 3);
 });
 
 for (const index of [3, -1, 0.5]) {
@@ -286,43 +267,6 @@ Deno.test("TestNode.skewClock() refuses what is no integer", async () => {
     error.message,
     "Cannot skew clock as 'aheadMs' must be a safe integer: current value is 0.5",
   );
-});
-
-for (
-  const [fault, befall] of [
-    ["forgets its keys", (node: TestNode) => node.flush()],
-    ["hangs", (node: TestNode) => node.hang()],
-    ["is cut off", (node: TestNode) => node.partition()],
-    ["crashes", (node: TestNode) => node.crash()],
-    ["restarts empty", (node: TestNode) => node.restart()],
-    ["steps its clock ahead", (node: TestNode) => node.skewClock(10_000)],
-  ] as const
-) {
-  Deno.test(`the signal of using() aborts when a majority ${fault}, and its caller too`, async () => {
-    await using nodes = await startNodes(3);
-    await using redlock = createRedlock(nodes.addresses, { nodeTimeoutMs: 50 });
-    let lock: Lock | undefined;
-    const error = await assertRejects(
-      () =>
-        redlock.using("report", { ttlMs: 600 }, async (given) => {
-          lock = given;
-          await Promise.all([befall(nodes.node(0)), befall(nodes.node(1))]);
-          await abortedAt(given.signal);
-        }),
-      LockLostError,
-    );
-    assertEquals([lock!.held, lock!.signal.reason], [false, error]);
-  });
-}
-
-Deno.test("a minority that is cut off is not noticed, a majority is a QuorumError", async () => {
-  await using nodes = await startNodes(3);
-  await using redlock = createRedlock(nodes.addresses, { waitMs: 0, nodeTimeoutMs: 600 });
-  await (await redlock.acquire("a")).release();
-  nodes[0].partition();
-  await (await redlock.acquire("a")).release();
-  nodes[1].partition();
-  await assertRejects(() => redlock.acquire("a"), QuorumError);
 });
 
 const source = (path: string) => JSON.stringify(new URL(`../../${path}`, import.meta.url).href);

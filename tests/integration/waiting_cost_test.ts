@@ -1,11 +1,12 @@
 /**
  * What waiting costs the servers: commands, connections and keys.
  */
+
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { createRedlock, type Redlock } from "../../mod.ts";
-import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { eventually } from "../support/eventually.ts";
+import type { RedisServer } from "../support/servers.ts";
 import {
   holdByAnother,
   onAll,
@@ -14,13 +15,11 @@ import {
   shareServers,
   warmUp,
 } from "../support/shared_servers.ts";
-import type { RedisServer } from "../support/servers.ts";
 import {
   connections,
   lineUp,
   openClients,
   PATIENT,
-  queueOfLength,
   queuesOn,
   soon,
   subscriptions,
@@ -80,43 +79,6 @@ Deno.test("20 clients that wait for the first time cost at most 26 commands a lo
   });
 });
 
-Deno.test("a call that has waited for long asks no more", async () => {
-  await using servers = shared.lend();
-  await using clients = openClients(servers.urls, 2, { ...PATIENT, retryDelayMs: 1 });
-  await waitOnce(clients, servers);
-  const lock = await clients[0].acquire("job");
-  await Promise.all(servers.map(recordCommands));
-  const { acquiring } = await lineUp(clients[1], "job", servers);
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  for (const server of servers) {
-    const asked = (await recordedCommands(server)).filter(([, sha1]) =>
-      sha1 === ACQUIRE_OR_WAIT.sha1
-    );
-    assertEquals(asked.length, 1);
-  }
-  await lock.release();
-  await (await soon(acquiring)).release();
-});
-
-Deno.test("a client subscribes only when a call waits; then one connection a node serves 100 resources", async () => {
-  await using servers = shared.lend();
-  await using clients = openClients(servers.urls, 2);
-  const [holder, waiter] = clients;
-  const names = Array.from({ length: 100 }, (_, index) => `job ${index}`);
-  const locks = await Promise.all(names.map((name) => holder.acquire(name)));
-  await (await waiter.acquire("free")).release();
-  await waiter.tryAcquire("job 0");
-  assertEquals(await subscriptions(servers), NONE);
-  const acquiring = names.map((name) => waiter.acquire(name));
-  for (const name of names) await queueOfLength(servers.slice(0, 1), `hasp:queue:${name}`, 1);
-  assertEquals(await subscriptions(servers), ONE);
-  assertEquals(await connections(servers), [3, 3, 3, 3, 3]);
-  await Promise.all(locks.map((lock) => lock.release()));
-  const won = await deadline(Promise.all(acquiring), 5_000);
-  await Promise.all(won.map((lock) => lock.release()));
-  assertEquals(await subscriptions(servers), ONE);
-});
-
 Deno.test("a queue lives longer than any ticket in it goes without asking, and for minutes at the most", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 1);
@@ -147,34 +109,6 @@ Deno.test("notify: false polls, joins no queue and opens no other connection", a
   await onAll(servers, "DEL", "job");
   await (await soon(acquiring)).release();
 });
-
-Deno.test("notify: false of one call polls beside others that are notified", async () => {
-  await using servers = shared.lend();
-  await using clients = openClients(servers.urls, 3);
-  const [holder, waiter, poller] = clients;
-  const lock = await holder.acquire("job");
-  const waiting = await lineUp(waiter, "job", servers);
-  const polling = poller.acquire("job", { notify: false, retryDelayMs: 5, retryDelayMaxMs: 20 });
-  await lock.release();
-  await deadline(
-    Promise.all([waiting.acquiring, polling].map(async (acquiring) => {
-      await (await acquiring).release();
-    })),
-    5_000,
-  );
-  assertEquals(await subscriptions(servers), ONE);
-});
-
-/** Has the second client wait for the first: from then on its nodes tell it of releases. */
-async function waitOnce(
-  [holder, waiter]: readonly Redlock[],
-  servers: readonly RedisServer[],
-): Promise<void> {
-  const lock = await holder.acquire("waited for");
-  const { acquiring } = await lineUp(waiter, "waited for", servers);
-  await lock.release();
-  await (await acquiring).release();
-}
 
 /**
  * How many commands about locks a server was sent since `recordCommands`; a script's own SET has no

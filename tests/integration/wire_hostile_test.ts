@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertGreater, assertLess, assertMatch } from "@std/assert";
 import { createRedlock, type RedlockEvent } from "../../mod.ts";
-import { RedisClient } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { startFakeServer } from "../support/fake_server.ts";
 import { shareServers } from "../support/shared_servers.ts";
@@ -85,16 +84,4 @@ Deno.test("a server behind a proxy that accepts and closes is never reported as 
   assertEquals(ofProxy.map(({ type }) => type), ["node-disconnected"]);
   // the delays between them, jittered down to their half
   assertGreater(tookMs, (50 + 100 + 200 + 400 + 800) / 2);
-});
-
-Deno.test("a client of its own may allow more, or less", async () => {
-  const reply = `*1500\r\n${":1\r\n".repeat(1_500)}`;
-  await using hostile = startFakeServer(async (conn) => {
-    while (await conn.read(new Uint8Array(1_024))) await writeAll(conn, encoder.encode(reply));
-  });
-  await using client = new RedisClient(hostile.url);
-  assertEquals((await client.send(["KEYS", "*"]) as unknown[]).length, 1_500);
-  await using careful = new RedisClient(hostile.url, { replyElementsMax: 1_000 });
-  const error = await careful.send(["KEYS", "*"]).catch((error) => error);
-  assertMatch(error.message, /was lost: Cannot read reply as a length is more than 1000$/);
 });

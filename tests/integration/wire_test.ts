@@ -1,6 +1,9 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { connect, ConnectionError, ProtocolError, ReplyError } from "../../src/redis/mod.ts";
+import { startProxy } from "../../src/testing/mod.ts";
 import { eventually } from "../support/eventually.ts";
+import { startServer } from "../support/servers.ts";
 import { shareServers, withClientOf } from "../support/shared_servers.ts";
 
 /** The tests send commands of all kinds. */
@@ -51,39 +54,12 @@ Deno.test("send() puts U+FFFD in the place of a lone surrogate, and counts its b
   });
 });
 
-Deno.test("send() writes numbers and bigints as digits", async () => {
-  await withClient(async (client) => {
-    assertEquals(await client.send(["ECHO", Number.MIN_SAFE_INTEGER]), "-9007199254740991");
-    assertEquals(await client.send(["ECHO", 2n ** 64n]), "18446744073709551616");
-  });
-});
-
 Deno.test("sendRaw() carries all byte values there and back", async () => {
   await withClient(async (client) => {
     const bytes = Uint8Array.from({ length: 256 }, (_, byte) => byte);
     await client.sendRaw(["SET", bytes, bytes]);
     assertEquals(await client.sendRaw(["GET", bytes]), bytes);
     assertEquals(await client.sendRaw(["KEYS", "*"]), [bytes]);
-  });
-});
-
-Deno.test("sendRaw() keeps bytes apart that send() reads as the same text", async () => {
-  await withClient(async (client) => {
-    await client.send(["SET", "key", new Uint8Array([0xff, 0xfe])]);
-    assertEquals(await client.send(["GET", "key"]), "\ufffd\ufffd");
-    assertEquals(await client.sendRaw(["GET", "key"]), new Uint8Array([0xff, 0xfe]));
-  });
-});
-
-Deno.test("send() mixes binary and textual commands in one tick without disorder", async () => {
-  await withClient(async (client) => {
-    const echoes = Array.from({ length: 300 }, (_, index) => `${index}`);
-    const replies = await Promise.all(
-      echoes.map((text, index) =>
-        client.send(["ECHO", index % 3 === 0 ? new TextEncoder().encode(text) : text])
-      ),
-    );
-    assertEquals(replies, echoes);
   });
 });
 
@@ -95,16 +71,6 @@ Deno.test("send() carries 5 MB of text there and back", async () => {
     const [read, pong] = await Promise.all([client.send(["GET", "key"]), client.send(["PING"])]);
     assert(read === text);
     assertEquals(pong, "PONG");
-  });
-});
-
-Deno.test("sendRaw() carries 5 MB of bytes there and back", async () => {
-  await withClient(async (client) => {
-    const bytes = new Uint8Array(5_000_000).map((_, index) => index * 7);
-    await client.sendRaw(["SET", "key", bytes]);
-    const read = await client.sendRaw(["GET", "key"]) as Uint8Array;
-    assertEquals(read.length, bytes.length);
-    assert(read.every((byte, index) => byte === bytes[index]));
   });
 });
 
@@ -155,4 +121,67 @@ Deno.test("send() reads *-1, the reply of an EXEC that WATCH aborted, as null", 
     client.send(["GET", "key"]),
   ]);
   assertEquals(replies, ["OK", "QUEUED", null, "changed"]);
+});
+
+Deno.test("send() sends 5 000 commands of one tick once each and in order", async () => {
+  await using servers = shared.lend();
+  const server = servers[0]!;
+  await using client = await connect(server.url);
+  await server.resetCommandCounts();
+  const commands = Array.from({ length: 5_000 }, () => client.send(["INCR", "count"]));
+  const replies = await Promise.all(commands);
+  assertEquals(replies, Array.from({ length: 5_000 }, (_, index) => index + 1));
+  assertEquals((await server.commandCounts()).incr, 5_000);
+});
+
+Deno.test("send() answers or refuses each of 40 000 commands of one tick, and sends no refused one", async () => {
+  await using servers = shared.lend();
+  const server = servers[0]!;
+  await using client = await connect(server.url);
+  await server.resetCommandCounts();
+  const settled = await Promise.allSettled(
+    Array.from({ length: 40_000 }, () => client.send(["INCR", "count"])),
+  );
+  const refused = settled.filter((result) => result.status === "rejected");
+  assert(refused.length > 0 && refused.length < 40_000);
+  for (const { reason } of refused) {
+    assertInstanceOf(reason, ConnectionError);
+    assertEquals(reason.outcome, "not-sent");
+  }
+  assertEquals((await server.commandCounts()).incr, 40_000 - refused.length);
+  assertEquals(await client.send(["PING"]), "PONG");
+});
+
+Deno.test("send() does not hand a late reply to the next command", async () => {
+  await using servers = shared.lend();
+  await using proxy = await startProxy(servers[0]!.url);
+  await using client = await connect(proxy.address);
+  await client.send(["MSET", "first", "1", "second", "2"]);
+  proxy.hang("replies");
+  const controller = new AbortController();
+  const givenUp = client.send(["GET", "first"], { signal: controller.signal });
+  await eventually(() => proxy.buffered.replies > 0);
+  controller.abort(new Error("enough"));
+  await assertRejects(() => givenUp, Error, "enough");
+  const next = client.send(["GET", "second"]);
+  proxy.resume();
+  assertEquals(await next, "2");
+  assertEquals(await client.send(["GET", "first"]), "1");
+  assertEquals(proxy.accepted, 1);
+});
+
+Deno.test("send() rejects in flight as unknown, then as not sent, when the server dies; and works when it is back", async () => {
+  await using server = await startServer();
+  await using client = await connect(server.url);
+  await server.pause();
+  const inFlight = client.send(["INCR", "count"]);
+  const failing = assertRejects(() => inFlight, ConnectionError, "was lost");
+  await delay(0); // the command is written at the end of its tick
+  await server.kill();
+  const unknown = await failing;
+  const notSent = await assertRejects(() => client.send(["INCR", "count"]), ConnectionError);
+  assertEquals([unknown.outcome, notSent.outcome], ["unknown", "not-sent"]);
+  await server.start();
+  await eventually(async () => await client.send(["PING"]) === "PONG");
+  assertEquals(await client.send(["GET", "count"]), null);
 });
