@@ -10,10 +10,8 @@
 
 import { parseArgs } from "node:util";
 import { startServers } from "../support/servers.ts";
-import { CLIENTS, contenders } from "./contenders/contender.ts";
-import { clients } from "./scenarios/clients.ts";
+import { contenders } from "./contenders/contender.ts";
 import { concurrent } from "./scenarios/concurrent.ts";
-import { engines } from "./scenarios/engines.ts";
 import { fencing } from "./scenarios/fencing.ts";
 import { faults } from "./scenarios/faults.ts";
 import { memory } from "./scenarios/memory.ts";
@@ -34,19 +32,12 @@ const SCENARIOS: Record<string, Scenario> = {
   start,
   waiting,
   fencing,
-  clients,
   scale,
-  engines,
 };
-
-/** Those that need no other servers. */
-const DEFAULT_SCENARIOS = Object.keys(SCENARIOS).filter((name) => name !== "engines");
 
 const HELP = `Usage: deno task bench [options]
 
-  --only LIST      scenarios, comma-separated; all but engines by default: ${
-  Object.keys(SCENARIOS).join(", ")
-}
+  --only LIST      scenarios, comma-separated; default all: ${Object.keys(SCENARIOS).join(", ")}
   --peers LIST     measured beside the floor and ours; default ours-waiting,redlock5, "" for none, all, or of
                    ${peerNames().join(", ")}
   --rounds N       rounds, of which the median is printed; default 5
@@ -61,7 +52,7 @@ BENCH_DENO, BENCH_NODE and BENCH_BUN name other executables of the runtimes.`;
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
-      only: { type: "string", default: DEFAULT_SCENARIOS.join(",") },
+      only: { type: "string", default: Object.keys(SCENARIOS).join(",") },
       peers: { type: "string", default: "ours-waiting,redlock5" },
       rounds: { type: "string" },
       duration: { type: "string" },
@@ -81,7 +72,7 @@ async function main(): Promise<void> {
   const names = ["floor", "ours", ...peers];
   const runtime = known("runtime", values.runtime, { bun: "bun", deno: "deno", node: "node" })[0];
 
-  const installs = peers.some((name) => name !== "ours-waiting") || scenarios.includes(clients);
+  const installs = peers.some((name) => name !== "ours-waiting");
   if (runtime !== "deno" && installs) await installPeers();
   await using servers = await startServers(5);
   await using stack = new AsyncDisposableStack();
@@ -115,10 +106,9 @@ async function opened(worker: WorkerProcess, { servers, durationMs }: Bench): Pr
   }
 }
 
-/** Every contender but the floor and ours, on whichever client. */
+/** Every contender but the floor and ours. */
 function peerNames(): string[] {
-  const others = ["floor", "ours", ...CLIENTS];
-  return Object.keys(contenders).filter((name) => !others.includes(name));
+  return Object.keys(contenders).filter((name) => name !== "floor" && name !== "ours");
 }
 
 function list(text: string): string[] {

@@ -44,22 +44,6 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PACKAGES = `${ROOT}.cache/bench`;
 
 /**
- * Puts recipes for other clients, and this library under its name, where Node and Bun find them.
- */
-export async function installRecipes(names: readonly string[]): Promise<void> {
-  const own = `${PACKAGES}/node_modules/@hasp/redlock`;
-  await Deno.mkdir(own, { recursive: true });
-  const entry = new URL("../../src/nodes/mod.ts", import.meta.url).href;
-  await Deno.writeTextFile(`${own}/nodes.js`, `export * from ${JSON.stringify(entry)};\n`);
-  const manifest = { name: "@hasp/redlock", type: "module", exports: { "./nodes": "./nodes.js" } };
-  await Deno.writeTextFile(`${own}/package.json`, JSON.stringify(manifest));
-  for (const name of names) {
-    await Deno.copyFile(`${ROOT}tests/examples/${name}.ts`, `${PACKAGES}/${name}.ts`);
-  }
-  Deno.env.set("BENCH_PACKAGES", PACKAGES);
-}
-
-/**
  * Installs the peers and their clients, at the versions that Deno takes, where Node and Bun find
  * them.
  */

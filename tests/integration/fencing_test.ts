@@ -1,4 +1,4 @@
-/** Fencing tokens over real servers: that they rise, what they cost, and what their counters are. */
+/** Fencing tokens over real servers: that they rise, what they cost, what their counters are. */
 
 import { assert, assertEquals, assertGreater, assertLess, assertRejects } from "@std/assert";
 import { createRedlock, QuorumError, type Redlock, type RedlockOptions } from "../../mod.ts";

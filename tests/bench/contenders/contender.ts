@@ -51,9 +51,6 @@ export interface Contender {
   close(): Promise<void>;
 }
 
-/** The other clients that this library runs on, by the names of the recipes in `tests/examples`. */
-export const CLIENTS: readonly string[] = ["ioredis", "node_redis", "bun_redis", "upstash"];
-
 /** Makes contenders by name; each loads its library only when it is asked for. */
 export const contenders: Record<string, () => Promise<Contender>> = {
   floor: async () =>
@@ -62,18 +59,12 @@ export const contenders: Record<string, () => Promise<Contender>> = {
       : new (await import("./floor_node.ts")).NodeFloor(),
   ours: async () => new (await import("./ours.ts")).Ours(),
   "ours-waiting": async () => new (await import("./ours.ts")).OursWaiting(),
-  ...Object.fromEntries(CLIENTS.map((name) => [name, () => onClient(name)])),
   redlock4: async () => new (await import("./redlock4.ts")).Redlock4(),
   redlock5: async () => new (await import("./redlock5.ts")).Redlock5(),
   sesamecare: async () => new (await import("./redlock5.ts")).Redlock5("sesamecare"),
   "redis-semaphore": async () => new (await import("./redis_semaphore.ts")).RedisSemaphore(),
   "redlock-universal": async () => new (await import("./redlock_universal.ts")).RedlockUniversal(),
 };
-
-/** This library on another client. */
-async function onClient(name: string): Promise<Contender> {
-  return new (await import("./recipe.ts")).OnClient(name);
-}
 
 /** Names for readers, of those whose name here is not the name of a package. */
 const TITLES: Record<string, string> = {

@@ -21,7 +21,7 @@ interface OurOptions {
 }
 
 /** The part of our client that is measured. */
-export interface OurRedlock {
+interface OurRedlock {
   acquire(resource: string, options: OurOptions): Promise<OurLock>;
   tryAcquire(
     resource: string,
@@ -37,21 +37,16 @@ export class Ours implements Contender {
 
   async open(urls: readonly string[]): Promise<void> {
     this.#urls = urls;
-    this.#redlock = await this.create(urls);
+    const { createRedlock } = await import(entryPoint()) as {
+      createRedlock(urls: readonly string[]): OurRedlock;
+    };
+    // No waiting here: the first lock waits for connections still being made.
+    this.#redlock = createRedlock(urls);
   }
 
   /** The client, once it is open. */
   protected get redlock(): OurRedlock {
     return this.#redlock!;
-  }
-
-  /** Makes the client. */
-  protected async create(urls: readonly string[]): Promise<OurRedlock> {
-    const { createRedlock } = await import(entryPoint()) as {
-      createRedlock(urls: readonly string[]): OurRedlock;
-    };
-    // No waiting here: the first lock waits for connections still being made.
-    return createRedlock(urls);
   }
 
   /** A contender of the same kind, not opened yet. */
