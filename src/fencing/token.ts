@@ -34,13 +34,13 @@
  * attempt's first request reached a node.
  *
  * **Why a counter never falls.** A missing counter starts from the node's clock (`TIME`), in
- * microseconds, or from the client's {@linkcode counterHint} if that is within {@linkcode
- * HINT_TOLERANCE_MS} of it. After that a counter only increases: by one for each lock, to a token,
- * or to the clock when it is {@linkcode COUNTER_AGE_MS_MAX} behind it. Each time that it is set to
- * a clock or a token it expires {@linkcode COUNTER_TTL_MS} after the node's clock has reached that
- * value, or from now if the clock is past it. So when it expires, the node's clock is days ahead of
- * it, and the next counter starts above it. One microsecond is shorter than the time between two
- * locks, so the count of locks does not change that.
+ * microseconds, or from the client's {@linkcode counterHint} if that is within `HINT_TOLERANCE_US`
+ * of it (the constants are in `redis_node/scripts/fencing.ts`). After that a counter only
+ * increases: by one for each lock, to a token, or to the clock when it is `COUNTER_AGE_US_MAX`
+ * behind it. Each time that it is set to a clock or a token it expires `COUNTER_TTL_MS` after the
+ * node's clock has reached that value, or from now if the clock is past it. So when it expires, the
+ * node's clock is days ahead of it, and the next counter starts above it. One microsecond is
+ * shorter than the time between two locks, so the count of locks does not change that.
  *
  * A counter that is in use is never more than a day behind when it is used, or it is renewed at
  * that moment. So it lives at least a week after its last use (less the tolerance), and renewing it
@@ -82,23 +82,6 @@ const MICROSECONDS_PER_MS = 1_000;
  * behind the node's clock exceeds what that clock gave to an earlier lock.
  */
 const HINT_LEAD_MS = 1_000;
-/**
- * By how much a hint may differ from a node's clock, in milliseconds; one that differs by more is
- * ignored.
- */
-export const HINT_TOLERANCE_MS = 60_000;
-/**
- * A counter that is further behind the clock than this, in milliseconds, is set to the clock when
- * it is used: a day.
- */
-export const COUNTER_AGE_MS_MAX = 24 * 60 * 60 * 1_000;
-/**
- * How long a counter lives after the clock has reached its value, in milliseconds: a week, and as
- * long as it may be behind when it is used. A counter without expiry would be a leak for each
- * resource that was ever locked.
- */
-export const COUNTER_TTL_MS = 7 * 24 * 60 * 60 * 1_000 + COUNTER_AGE_MS_MAX;
-
 /** What the replies so far amount to. */
 export interface TokenAgreement {
   /** The highest reply; 0 before the first reply. */

@@ -9,7 +9,7 @@
 import { masked, MASKED_LENGTH_MIN } from "../printable.ts";
 import { ReplyError } from "../redis/errors.ts";
 import { type RawReply, timeReplyMs } from "../redis/reply.ts";
-import { POSITION_LENGTHS, TEXT_AT } from "../redis_node/operations.ts";
+import { POOL_POSITION_LENGTH, POSITION_LENGTH, TEXT_AT } from "../redis_node/scripts/queue.ts";
 import { messageOf } from "../to_error.ts";
 
 /**
@@ -129,7 +129,8 @@ function integersOf(reply: PlainReply): number | number[] | undefined {
 
 /** A place in queues: integers, and one text. */
 function queueReplyOf(reply: PlainReply): RawReply | undefined {
-  if (!Array.isArray(reply) || !POSITION_LENGTHS.includes(reply.length)) return undefined;
+  if (!Array.isArray(reply)) return undefined;
+  if (reply.length !== POSITION_LENGTH && reply.length !== POOL_POSITION_LENGTH) return undefined;
   const parts = reply.map((part, index) => {
     if (index !== TEXT_AT) return integerOf(part);
     return typeof part === "string" ? encoder.encode(part) : undefined;

@@ -6,6 +6,9 @@
 
 /** What the id of a ticket ends with that waits for any one of several keys. */
 export const POOL_SUFFIX = ".";
+/** The least and the greatest patience of a ticket, in milliseconds: see `scripts/queue.ts`. */
+export const PATIENCE_MS_MIN = 50;
+export const PATIENCE_MS_MAX = 1_000;
 
 /**
  * A ticket's name in a queue, in front of what a message says about it. The scripts read it by the

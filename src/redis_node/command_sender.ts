@@ -12,14 +12,10 @@ import type { AvailabilityEvents } from "../redis/connection.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** What a release needs of a request. */
-export interface Release extends
-  Pick<
-    QuorumRequest,
-    "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode" | "keptMs"
-  > {
-  /** Instead of all that: the id of a ticket that leaves the queues for the keys. */
-  readonly leaves?: string | undefined;
-}
+export type Release = Pick<
+  QuorumRequest,
+  "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode" | "keptMs"
+>;
 
 /** A command, and what it means for locks. */
 export interface LockCommand extends Command {

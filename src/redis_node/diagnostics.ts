@@ -19,8 +19,48 @@ import type { RedisNode } from "./redis_node.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 import { infoField, repliesTo } from "./replies.ts";
-import { isDemoted } from "./scripts/script.ts";
-import { TRIAL, TRIED } from "./scripts/trial.ts";
+import { isDemoted } from "./refusals.ts";
+import type { Script } from "./scripts/script.ts";
+
+/**
+ * Has as `KEYS` a key that is missing: calls the commands of the scripts that a diagnosis does not
+ * call otherwise, and `TYPE`, on this key, its queue and its counter. Returns the numbers of the
+ * commands that were refused, by their places in {@linkcode TRIED}.
+ *
+ * The calls change nothing, because all three keys are missing. The two commands that count would
+ * create the counter; they are called only if it can be deleted again, which is done in the same
+ * step. A counter that may not be deleted, though keys may, may not be accessed at all.
+ */
+export const TRIAL: Script = {
+  source: `local key = KEYS[1]
+local queue, fence = 'hasp:queue:' .. key, 'hasp:fence:' .. key
+local refused, tried = {}, {
+  { 'GET', key }, { 'DEL', key }, { 'EXISTS', key }, { 'PEXPIRE', key, 1 }, { 'PTTL', key },
+  { 'TYPE', key }, { 'ZADD', queue, 'XX', 1, '-' }, { 'ZCARD', queue }, { 'ZRANGE', queue, 0, 0 },
+  { 'ZRANK', queue, '-' }, { 'ZREM', queue, '-' }, { 'ZREMRANGEBYSCORE', queue, 1, 0 },
+  { 'ZSCORE', queue, '-' }, { 'INCR', fence }, { 'DECR', fence },
+}
+local function isRefused(...)
+  local reply = redis.pcall(...)
+  return type(reply) == 'table' and reply.err
+end
+local deletes = not isRefused('DEL', key)
+local counts = deletes and not isRefused('DEL', fence)
+for number, words in ipairs(tried) do
+  local isTried = words[2] ~= fence or counts
+  if isTried and isRefused(unpack(words)) or deletes and not counts and words[1] == 'INCR' then
+    refused[#refused + 1] = number
+  end
+end
+if counts then redis.call('DEL', fence) end
+return refused`,
+  sha1: "b3b72aeebefdf4aa575addf1d4824a1902b0daeb",
+};
+/** The commands that it tries; it names each by its place here, from 1. */
+export const TRIED: readonly string[] = /* @__PURE__ */ Array.from(
+  TRIAL.source.matchAll(/\{ '([A-Z]+)'/gu),
+  ([, name]) => name,
+);
 
 /** A channel of the kind that waiting uses; it has no subscriber. */
 const CHANNEL = "hasp:wake:check";

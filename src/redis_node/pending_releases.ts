@@ -8,8 +8,11 @@
 import { type Outcome, VOTES } from "../quorum/outcome.ts";
 import { type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import type { CommandSender, Release } from "./command_sender.ts";
-import { type Operation, releaseOperation } from "./operations.ts";
+import type { CommandSender } from "./command_sender.ts";
+import { releaseOperation } from "./operations.ts";
+import type { Operation } from "./scripts/script.ts";
+import { QUEUE_TTL_MS } from "./scripts/queue.ts";
+import { LEAVE } from "./scripts/release.ts";
 
 /**
  * How long a release waits that the server refused for the moment, in milliseconds; doubled each
@@ -20,14 +23,12 @@ const RETRY_DELAY_MS = 100;
 const RETRY_DELAY_MS_MAX = 1_600;
 
 /** What a release that is repeated needs of a request. */
-type Repeatable =
-  & Pick<QuorumRequest, "keys" | "value" | "ttlMs" | "replaces" | "mode" | "keptMs">
-  & Pick<Release, "leaves">;
+type Repeatable = Pick<QuorumRequest, "keys" | "value" | "ttlMs" | "replaces" | "mode" | "keptMs">;
 
 /** A release of the node's own, whose answer nobody waits for. */
-export interface PendingRelease extends QuorumRequest, Pick<Release, "leaves"> {
-  /** What it asks of the node. */
-  readonly operation: Operation<Release>;
+export interface PendingRelease extends QuorumRequest {
+  /** What it asks of the node now. */
+  readonly operation: Operation;
   /** When the keys, or the queues, are gone at the latest, by the monotonic clock. */
   readonly untilMs: number;
 }
@@ -56,9 +57,11 @@ export class PendingReleases {
     this.#sendOne = send;
   }
 
-  /** Sends a release, which is kept if it does not arrive. */
-  send(release: Repeatable): void {
-    this.#sendOne(this.#pending(release));
+  /** Takes a ticket out of the queues for the keys; for that no connection is made. */
+  leave(keys: readonly string[], ticketId: string): void {
+    const leave = this.#pending({ keys, value: ticketId, ttlMs: QUEUE_TTL_MS }, LEAVE);
+    if (this.#connection.open) this.#sendOne(leave);
+    else this.add(leave);
   }
 
   /** Keeps a release that was not sent, did not arrive, or was refused for the moment. */
@@ -79,18 +82,18 @@ export class PendingReleases {
     this.#send(Infinity);
   }
 
-  #pending(release: Repeatable): PendingRelease {
-    const { keys, value, ttlMs, replaces, mode, keptMs, leaves } = release;
+  #pending(release: Repeatable, operation?: Operation): PendingRelease {
+    const { keys, value, ttlMs, replaces, mode, keptMs } = release;
     const answer = (_nodeIndex: number, outcome: Outcome) => {
       if (["granted", "denied"].includes(VOTES[outcome]!)) this.sendAll(); // the server has taken it
     };
     const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
     return {
       ...UNREAD,
-      ...{ keys, value, ttlMs, replaces, mode, keptMs, leaves, untilMs },
+      ...{ keys, value, ttlMs, replaces, mode, keptMs, untilMs },
       get operation() {
-        // keys that are kept are deleted when their time is over
-        return releaseOperation(this);
+        // keys that live on are deleted when that is over
+        return operation ?? releaseOperation(this);
       },
       mayHaveKeys() {
         // mutation: pending-release-forgotten

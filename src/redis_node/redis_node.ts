@@ -20,21 +20,19 @@ import { inspectKey } from "./inspect_key.ts";
 import { PendingReleases } from "./pending_releases.ts";
 import {
   acquireOperation,
-  ADOPT_KEYS,
   type Call,
   commandOf,
   detailOf,
-  EXTEND_KEYS,
   extendOperation,
-  type Operation,
-  RAISE_COUNTERS,
   releaseOperation,
 } from "./operations.ts";
 import { Grouping, RequestGroup } from "./request_group.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
 import { type GuardedCommand, RestartGuard } from "./restart_guard.ts";
-import { QUEUE_TTL_MS } from "./scripts/queue.ts";
-import { explained, isDemoted, type Script } from "./scripts/script.ts";
+import { ADOPT } from "./scripts/adopt.ts";
+import { RAISE } from "./scripts/fencing.ts";
+import type { Operation } from "./scripts/script.ts";
+import { explained, isDemoted } from "./refusals.ts";
 
 /**
  * In the error if the queue's key, or the counter's, holds another type; older servers put other
@@ -67,10 +65,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly #connection: CommandSender;
   readonly #pendingReleases: PendingReleases;
   /**
-   * The scripts that were sent whole on this connection: `true` once the server has answered, and
-   * so knows it.
+   * The scripts, by their digests, that were sent whole on this connection: `true` once the server
+   * has answered, and so knows it.
    */
-  readonly #scripts: Map<Script, boolean> = new Map();
+  readonly #scripts: Map<string, boolean> = new Map();
   readonly #grouping: Grouping;
   #guard: RestartGuard | undefined = undefined;
   #subscription: ReleaseSubscription | undefined = undefined;
@@ -121,19 +119,18 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   adopt(request: QuorumRequest, nodeIndex: number): void {
-    this.#send(ADOPT_KEYS, request, nodeIndex);
+    this.#send(ADOPT, request, nodeIndex);
   }
 
   extend(request: QuorumRequest, nodeIndex: number): void {
     const operation = extendOperation(request);
-    const alone = operation !== EXTEND_KEYS || request.keys.length > 1 || request.shortens ||
-      request.guardMs;
+    const alone = request.keys.length > 1 || request.shortens || request.guardMs;
     if (alone) this.#send(operation, request, nodeIndex);
     else this.#grouping.ask(operation, request, nodeIndex);
   }
 
   raiseCounters(request: QuorumRequest, nodeIndex: number): void {
-    this.#send(RAISE_COUNTERS, request, nodeIndex);
+    this.#send(RAISE, request, nodeIndex);
   }
 
   release(request: QuorumRequest, nodeIndex: number): void {
@@ -154,9 +151,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
-    const leave = { keys, value: "", ttlMs: QUEUE_TTL_MS, leaves: ticketId };
-    if (this.#connection.open) this.#pendingReleases.send(leave);
-    else this.#pendingReleases.add(leave); // makes no connection
+    this.#pendingReleases.leave(keys, ticketId);
   }
 
   /** What operators ask it by: see `diagnostics.ts`. */
@@ -177,7 +172,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, asked: Asked, tag: number): void {
     const { operation, request } = asked;
-    if (tag & WHOLE) this.#scripts.set(operation.script!, true); // the server knows it from here on
+    if (tag & WHOLE) this.#scripts.set(operation.sha1!, true); // the server knows it from here on
     if (reply instanceof ReplyError) return this.#onErrorReply(explained(reply), asked, tag);
     if (!(request instanceof RequestGroup)) return this.#onAnswer(reply, asked, tag);
     const { single, requests } = request;
@@ -238,10 +233,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   #send(operation: Operation, request: QuorumRequest, nodeIndex: number, flags = 0): void {
-    const { kind, script } = operation;
+    const { kind, sha1 } = operation;
     const connection = this.#connection;
     this.#grouping.flushFor(request.keys);
-    const whole = script !== undefined && !this.#scripts.has(script);
+    const whole = sha1 !== undefined && !this.#scripts.has(sha1);
     const command = whole || flags !== 0
       ? new RequestCommand(operation, request, whole ? "EVAL" : "EVALSHA")
       : sharedCommand(operation, request);
@@ -252,7 +247,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const guard = refusable && request.guardMs ? this.#guard ??= this.#newGuard() : undefined;
     const guarded = guard && { request, nodeIndex, granted: undefined };
     guard?.ahead();
-    if (whole) this.#scripts.set(script, false);
+    if (whole) this.#scripts.set(sha1, false);
     // The command says what was asked. Several nodes may send it, so it does not say what concerns
     // one of them.
     const asked: Asked = guarded ? { operation, request, guarded } : command;
@@ -296,13 +291,13 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
    * undoes it.
    */
   #repeat(operation: Operation, request: QuorumRequest, tag: number): boolean {
-    const { kind, script } = operation;
+    const { kind, sha1 } = operation;
     // mutation: script-sent-for-undone-attempt
     if (kind !== "release" && !request.wanted) return false;
-    if (!script) return false;
+    if (!sha1) return false;
     // It goes out whole now, unless a whole one is under way already: many calls in flight cause
     // one whole script, not one each.
-    if (tag & REPEATED || this.#scripts.get(script)) this.#scripts.delete(script);
+    if (tag & REPEATED || this.#scripts.get(sha1)) this.#scripts.delete(sha1);
     this.#send(operation, request, tag >> TAG_BITS, REPEATED);
     return true;
   }

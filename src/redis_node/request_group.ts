@@ -10,7 +10,7 @@
 import type { Detail, Outcome } from "../quorum/outcome.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { CommandSender } from "./command_sender.ts";
-import { GROUP_OPERATIONS, type Operation } from "./operations.ts";
+import type { GroupRequest, Operation } from "./scripts/script.ts";
 
 /**
  * Most requests of one group: it holds a server for a third of a millisecond at most, and its keys
@@ -21,64 +21,41 @@ export const GROUP_LENGTH_MAX = 256;
 /**
  * Requests that one command puts to a node. What fails, fails for each of them; the node passes
  * replies on one by one.
+ *
+ * The first node that is asked builds it, and leaves it in `shared` of every request behind the
+ * first. A further node that was asked the same so far finds it there, and only counts.
  */
-export class RequestGroup implements QuorumRequest {
+export class RequestGroup implements GroupRequest {
   /** The operation of one of them alone. */
   readonly single: Operation;
   /** The requests, in the order of their keys. */
-  readonly requests: readonly QuorumRequest[];
-  readonly keys: readonly string[];
+  readonly requests: QuorumRequest[] = [];
+  readonly keys: string[] = [];
   readonly value = "";
   readonly ttlMs = 0;
   readonly wanted = true;
   shared: unknown = undefined;
+  /** The keys up to the last question for them. */
+  readonly #known: Set<string> = new Set();
+  #taken = false;
 
   constructor(single: Operation, requests: readonly QuorumRequest[]) {
     this.single = single;
-    this.requests = requests;
-    this.keys = requests.map(({ keys: [key] }) => key);
+    for (const request of requests) this.push(request);
   }
 
-  answer(nodeIndex: number, outcome: Outcome, detail?: Detail): void {
-    for (const request of this.requests) request.answer(nodeIndex, outcome, detail);
-  }
-}
-
-/**
- * A group that takes further requests. The first node that is asked builds it, and leaves it in
- * `shared` of every request behind the first. A further node that was asked the same so far finds
- * it there, and only counts.
- */
-class OpenGroup {
-  readonly single: Operation;
-  readonly requests: QuorumRequest[];
-  /** The keys of the requests up to the last question for them. */
-  #keys: Set<string> | undefined = undefined;
-  #sent: RequestGroup | undefined = undefined;
-
-  constructor(single: Operation, first: QuorumRequest) {
-    this.single = single;
-    this.requests = [first];
-  }
-
-  /** Whether a request is its first. */
-  begins(request: QuorumRequest): boolean {
-    return this.requests[0] === request;
-  }
-
-  /** Adds a request, unless the group is full or a node has sent it; returns whether it did. */
+  /** Adds a request, unless the group is full or a node has taken it; returns whether it did. */
   push(request: QuorumRequest): boolean {
-    if (this.#sent || this.requests.length === GROUP_LENGTH_MAX) return false;
+    if (this.#taken || this.requests.length === GROUP_LENGTH_MAX) return false;
     this.requests.push(request);
+    this.keys.push(request.keys[0]);
     return true;
   }
 
   /** Whether one of its requests names one of the keys. */
   names(keys: readonly string[]): boolean {
-    const known = this.#keys ??= new Set();
-    for (let index = known.size; index < this.requests.length; index++) {
-      known.add(this.requests[index].keys[0]);
-    }
+    const known = this.#known;
+    for (let index = known.size; index < this.keys.length; index++) known.add(this.keys[index]);
     return keys.some((key) => known.has(key));
   }
 
@@ -86,11 +63,13 @@ class OpenGroup {
    * The first requests, for a node that was not asked for the others; from now on it takes no more.
    */
   take(count: number): RequestGroup {
+    this.#taken = true;
     const { single, requests } = this;
-    this.#sent ??= new RequestGroup(single, requests);
-    return count === requests.length
-      ? this.#sent
-      : new RequestGroup(single, requests.slice(0, count));
+    return count === requests.length ? this : new RequestGroup(single, requests.slice(0, count));
+  }
+
+  answer(nodeIndex: number, outcome: Outcome, detail?: Detail): void {
+    for (const request of this.requests) request.answer(nodeIndex, outcome, detail);
   }
 }
 
@@ -109,7 +88,7 @@ export class Grouping {
   #operation: Operation | undefined = undefined;
   #nodeIndex = 0;
   /** The group that begins with it, once there is a second request. */
-  #group: OpenGroup | undefined = undefined;
+  #group: RequestGroup | undefined = undefined;
   /** How many requests of this tick the node was asked so far. */
   #count = 0;
 
@@ -128,7 +107,7 @@ export class Grouping {
    */
   ask(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
     const connection = this.#connection;
-    if (!connection.open || !this.enabled || !GROUP_OPERATIONS.has(operation)) {
+    if (!connection.open || !this.enabled || !operation.many) {
       return this.#send(operation, request, nodeIndex);
     }
     // Another client may use this node, too.
@@ -146,13 +125,17 @@ export class Grouping {
   /** Adds a request behind the first, unless its group takes no more; returns whether it did. */
   #add(request: QuorumRequest): boolean {
     const { shared } = request;
-    if (shared instanceof OpenGroup && shared.requests[this.#count] === request) {
-      if (this.#group ? this.#group === shared : this.#count === 1 && shared.begins(this.#first!)) {
+    if (shared instanceof RequestGroup && shared.requests[this.#count] === request) {
+      if (
+        this.#group
+          ? this.#group === shared
+          : this.#count === 1 && shared.requests[0] === this.#first
+      ) {
         this.#group = shared; // another node was asked the same before
         return true;
       }
     }
-    const group = this.#group ??= new OpenGroup(this.#operation!, this.#first!);
+    const group = this.#group ??= new RequestGroup(this.#operation!, [this.#first!]);
     if (group.requests.length !== this.#count || !group.push(request)) return false;
     request.shared = group;
     return true;
@@ -174,6 +157,6 @@ export class Grouping {
     this.#first = this.#group = undefined;
     this.#count = 0;
     if (count === 1) return this.#send(this.#operation!, first, this.#nodeIndex);
-    this.#send(GROUP_OPERATIONS.get(this.#operation!)!, group!.take(count), this.#nodeIndex);
+    this.#send(this.#operation!.many as Operation, group!.take(count), this.#nodeIndex);
   }
 }

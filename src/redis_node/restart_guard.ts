@@ -51,14 +51,33 @@ import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors
 import { type RawReply, textReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand } from "./command_sender.ts";
 import { infoField } from "./replies.ts";
-import { CREATED } from "./scripts/creation.ts";
-import { explained } from "./scripts/script.ts";
+import { explained } from "./refusals.ts";
+import type { Script } from "./scripts/script.ts";
 
 /**
  * The key of a node's creation marker: since when it has lost nothing, in milliseconds by its own
  * clock.
  */
 export const CREATED_KEY = "hasp:born";
+
+/**
+ * `KEYS` the creation marker: replies with its age and with the node's clock, both in milliseconds.
+ * If the marker is missing it is set to the clock, and its age is 0; a marker that is no time in
+ * the past stays, and its age is -1. It is one script so that the clock is read in the step that
+ * sets the marker: a time that a client had asked for before may be as old as that client was
+ * paused, and would hide that the node was emptied meanwhile.
+ */
+export const CREATED: Script = {
+  source: `local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local createdMs = redis.call('GET', KEYS[1])
+if not createdMs then
+  redis.call('SET', KEYS[1], string.format('%.0f', nowMs))
+  return {0, nowMs}
+end
+return {string.find(createdMs, '^%d+$') and math.max(nowMs - createdMs, -1) or -1, nowMs}`,
+  sha1: "2bc9cb535e8309b14af903c921d2170d30fbe961",
+};
 
 /**
  * Start and uptime are whole seconds of the server's clock, so the uptime may be a second too long.

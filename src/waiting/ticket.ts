@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { POOL_SUFFIX } from "../quorum/queue_ticket.ts";
+import { PATIENCE_MS_MAX, PATIENCE_MS_MIN, POOL_SUFFIX } from "../quorum/queue_ticket.ts";
 import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
@@ -14,9 +14,6 @@ import { bitCount, type ReleaseNotifications } from "./release_notifications.ts"
  * patience.
  */
 const PATIENCE_FACTOR = 4;
-/** The least and the greatest patience, in milliseconds. */
-const PATIENCE_MS_MIN = 50;
-const PATIENCE_MS_MAX = 1_000;
 /** How much later than its caller's wait a ticket ends at least, in milliseconds. */
 const END_LATER_MS = 500;
 

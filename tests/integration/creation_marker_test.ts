@@ -3,7 +3,7 @@
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { commandBytes } from "../support/command_bytes.ts";
-import { CREATED } from "../../src/redis_node/scripts/creation.ts";
+import { CREATED } from "../../src/redis_node/restart_guard.ts";
 import { MemoryRedis } from "../../src/testing/mod.ts";
 import { shareServers } from "../support/shared_servers.ts";
 

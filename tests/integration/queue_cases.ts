@@ -15,7 +15,7 @@ import { check, LONG_MS, within } from "../../src/testing/lock_node/bench.ts";
 import type { NodeToTest } from "../../src/testing/mod.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { systemRandom } from "../../src/time/random.ts";
-import { PATIENCE_MS_MIN } from "../../src/redis_node/scripts/queue.ts";
+import { PATIENCE_MS_MIN } from "../../src/quorum/queue_ticket.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { FakeRequest } from "../support/fake_request.ts";
 

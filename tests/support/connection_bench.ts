@@ -84,12 +84,12 @@ function callingBench(): ConnectionBench {
 function testOnBoth(
   prepare: (bench: ConnectionBench) => ConnectionBench | Promise<ConnectionBench>,
 ): (title: string, act: (bench: ConnectionBench) => void | Promise<void>) => void {
-  const [promised, calling] = [
+  const [reserved, calling] = [
     testOn(() => prepare(new ConnectionBench())),
     testOn(() => prepare(callingBench())),
   ];
   return (title, act) => {
-    promised(title, act);
+    reserved(title, act);
     calling(`${title}, on a stream that calls back`, act);
   };
 }

@@ -14,17 +14,17 @@ import { ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
 import {
   acquireOperation,
-  ADOPT_KEYS,
   commandOf,
   detailOf,
   extendOperation,
-  type Operation as LockOperation,
-  RAISE_COUNTERS,
   releaseOperation,
 } from "../../src/redis_node/operations.ts";
-import { COUNTER_PREFIX } from "../../src/redis_node/scripts/fencing.ts";
+import { ADOPT } from "../../src/redis_node/scripts/adopt.ts";
+import { COUNTER_PREFIX, RAISE } from "../../src/redis_node/scripts/fencing.ts";
+import type { Operation as LockOperation } from "../../src/redis_node/scripts/script.ts";
 import { queueOf, readMessage } from "../../src/redis_node/scripts/queue.ts";
 import { READERS_PREFIX, SHARED } from "../../src/redis_node/scripts/readers.ts";
+import { LEAVE } from "../../src/redis_node/scripts/release.ts";
 import type { MemorySession } from "../../src/testing/mod.ts";
 import type { Clock } from "../../src/time/clock.ts";
 import { KeyspaceServer } from "./keyspace_server.ts";
@@ -273,7 +273,7 @@ export class KeyspaceNode implements QuorumNode {
   }
 
   adopt(request: QuorumRequest, nodeIndex: number): void {
-    this.#take("adopt", ADOPT_KEYS, request, nodeIndex);
+    this.#take("adopt", ADOPT, request, nodeIndex);
   }
 
   extend(request: QuorumRequest, nodeIndex: number): void {
@@ -290,7 +290,7 @@ export class KeyspaceNode implements QuorumNode {
   }
 
   raiseCounters(request: QuorumRequest, nodeIndex: number): void {
-    this.#take("raiseCounters", RAISE_COUNTERS, request, nodeIndex);
+    this.#take("raiseCounters", RAISE, request, nodeIndex);
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
@@ -325,8 +325,7 @@ export class KeyspaceNode implements QuorumNode {
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
     this.leaves.push(ticketId);
-    const leave = { keys, value: "", leaves: ticketId };
-    this.#server.send(commandBytes(commandOf(releaseOperation(leave), leave, "EVAL")));
+    this.#server.send(commandBytes(commandOf(LEAVE, { keys, value: ticketId }, "EVAL")));
   }
 
   close(): Promise<void> {

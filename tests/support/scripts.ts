@@ -6,12 +6,11 @@
  */
 export * from "../../src/redis_node/scripts/acquire.ts";
 export * from "../../src/redis_node/scripts/adopt.ts";
-export * from "../../src/redis_node/scripts/creation.ts";
 export * from "../../src/redis_node/scripts/extend.ts";
 export * from "../../src/redis_node/scripts/fencing.ts";
-export * from "../../src/redis_node/scripts/group.ts";
 export * from "../../src/redis_node/scripts/pool.ts";
 export * from "../../src/redis_node/scripts/queue.ts";
 export * from "../../src/redis_node/scripts/readers.ts";
 export * from "../../src/redis_node/scripts/release.ts";
-export { TRIAL } from "../../src/redis_node/scripts/trial.ts";
+export { TRIAL } from "../../src/redis_node/diagnostics.ts";
+export { CREATED } from "../../src/redis_node/restart_guard.ts";

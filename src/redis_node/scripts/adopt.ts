@@ -1,16 +1,17 @@
 /**
- * The scripts that give the keys of a lock another value, and give them back the one they had.
+ * Giving the keys of a lock another value, and giving them back the one they had.
  *
  * @module
  */
+import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
+import type { Release } from "../command_sender.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import { lua, type Script } from "./script.ts";
+import { grantOf, hintArg, lua, oneOf, type ScriptOperation } from "./script.ts";
 
 /**
- * `KEYS` resources; `ARGV` value, TTL, the value that it replaces, and, with fencing tokens, the
- * hint: gives all keys the value if all of them hold the other one, and none of them a shorter TTL
- * than it has. Replies 1, or the counter; 0 if a key holds something else, -1 if some are missing
- * and the others hold the replaced value: then nothing is done.
+ * Gives all keys the value if all of them hold the one that it replaces, and none of them a shorter
+ * TTL than it has. Replies 1, or the counter if there is a hint; 0 if a key holds something else,
+ * -1 if some are missing and the others hold the replaced value: then nothing is done.
  *
  * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `SET`, but not
  * behind another write.
@@ -18,7 +19,13 @@ import { lua, type Script } from "./script.ts";
  * So of all that ask to replace one value, one does on this node, and whatever the former holder
  * sends afterwards finds a value that is not its own.
  */
-export const ADOPT: Script = {
+export const ADOPT: ScriptOperation = {
+  kind: "acquire",
+  argv(request) {
+    const { value, ttlMs, replaces, counterHint } = request;
+    const args = [value, String(ttlMs), replaces!];
+    return counterHint === undefined ? args : [...args, hintArg(request)];
+  },
   source: /* @__PURE__ */ lua(
     FENCE_LUA,
     `local value, ttl, replaces, hint = unpack(ARGV)
@@ -28,38 +35,39 @@ for _, key in ipairs(KEYS) do
   if found == replaces then held[#held + 1] = key elseif found then reply = 0 end
 end
 if #held < #KEYS then return reply end
-local lives = {}
+local ttls = {}
 for index, key in ipairs(held) do
-  lives[index] = string.format('%.0f', math.max(redis.call('PTTL', key), tonumber(ttl)))
-  redis.call('PEXPIRE', key, lives[index])
+  ttls[index] = string.format('%.0f', math.max(redis.call('PTTL', key), tonumber(ttl)))
+  redis.call('PEXPIRE', key, ttls[index])
 end
 reply = hint and fence(KEYS, 0, hint, 1) or 1
 for index, key in ipairs(held) do
-  redis.call('SET', key, value, 'PX', lives[index])
+  redis.call('SET', key, value, 'PX', ttls[index])
 end
-return reply
-`,
+return reply`,
   ),
-  sha1: "997a0c1399e149993027a80ae4ccde164519b114",
+  sha1: "32d8f3cdf0bb0276133e8f1dfa5906e6292a9bd5",
+  read: (reply, request) => reply === -1 ? MISSING : reply === 0 ? DENIED : grantOf(reply, request),
 };
 
 /**
- * `KEYS` resources; `ARGV` value, and the one that it has replaced: each key that holds the value
- * gets the former one back, with the TTL that it has. Replies 1 if all keys held the value, else 0.
- * Its first write is a `PEXPIRE`, as that of {@linkcode ADOPT}.
+ * Each key that holds the value gets the former one back, with the TTL that it has. Replies 1 if
+ * all keys held the value, else 0. Its first write is a `PEXPIRE`, as that of {@linkcode ADOPT}.
  */
-export const GIVE_BACK: Script = {
+export const GIVE_BACK: ScriptOperation<Release> = {
+  kind: "release",
+  argv: ({ value, replaces }) => [value, replaces!],
   source: `local value, former = ARGV[1], ARGV[2]
 local count = 0
 for _, key in ipairs(KEYS) do
   if redis.pcall('GET', key) == value then
-    local lives = math.max(redis.call('PTTL', key), 1)
-    redis.call('PEXPIRE', key, lives)
-    redis.call('SET', key, former, 'PX', lives)
+    local pttl = math.max(redis.call('PTTL', key), 1)
+    redis.call('PEXPIRE', key, pttl)
+    redis.call('SET', key, former, 'PX', pttl)
     count = count + 1
   end
 end
-return count == #KEYS and 1 or 0
-`,
-  sha1: "d25567cee84171598a579b0df256289a7b68ddfd",
+return count == #KEYS and 1 or 0`,
+  sha1: "f15a768ae13f58b9b8a38f8d6d7c76b0452651b4",
+  read: /* @__PURE__ */ oneOf(DENIED, GRANTED),
 };

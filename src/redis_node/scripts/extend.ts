@@ -1,21 +1,63 @@
 /**
- * The script that extends a lock.
+ * Extending a lock, and many at once.
  *
  * @module
  */
-import type { Script } from "./script.ts";
+import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
+import { type GroupRequest, lua, oneOf, type ScriptOperation } from "./script.ts";
+
+// mutation: missing-key-counts-as-extended
+const read = oneOf(DENIED, GRANTED, MISSING);
+
+/** What each key holds; of a missing one `false`, of one that holds no text `GET`'s error. */
+export const FOUND_LUA = `local function foundIn(keys)
+  local found = redis.call('MGET', unpack(keys))
+  for index, key in ipairs(keys) do
+    found[index] = found[index] or redis.pcall('GET', key)
+  end
+  return found
+end`;
 
 /**
- * `KEYS` resources; `ARGV` value, TTL, and anything to shorten. Gives the TTL to every key that
- * holds the value and would live shorter; to shorten, as the end of a lock does, to every key that
- * holds the value. Replies 1 if all keys hold it, 2 if some are missing and the others hold it, 0
- * if one holds another value: then nothing is done.
+ * Does what {@linkcode EXTEND} does for each key, and returns what that returns, or its error. It
+ * shortens nothing.
+ */
+export const EXTEND_MANY: ScriptOperation<GroupRequest> = {
+  kind: "extend",
+  argv: ({ requests }) => requests.flatMap(({ value, ttlMs }) => [value, String(ttlMs)]),
+  read: /* @__PURE__ */ oneOf(), // the reply has an answer to each
+  source: /* @__PURE__ */ lua(
+    FOUND_LUA,
+    `local found = foundIn(KEYS)
+for index, key in ipairs(KEYS) do
+  local value, ttl = ARGV[2 * index - 1], ARGV[2 * index]
+  if found[index] == value then
+    if redis.call('PTTL', key) < tonumber(ttl) then redis.call('PEXPIRE', key, ttl) end
+    found[index] = 1
+  elseif type(found[index]) ~= 'table' then
+    found[index] = found[index] and 0 or 2
+  end
+end
+return found`,
+  ),
+  sha1: "c98efd6d09a53e650a0ab0d3fe146c90f64f67cb",
+};
+
+/**
+ * Gives the TTL to every key that holds the value and would live shorter; to shorten, as the end of
+ * a lock does, to every key that holds the value. Replies 1 if all keys hold it, 2 if some are
+ * missing and the others hold it, 0 if one holds another value: then nothing is done.
  *
  * It never sets a key, because nothing that is not certain to be held may come back: the client
  * that asked may have lost the lock by the time that this runs. A missing key is set again by a
  * command of its own, once a quorum has extended the lock.
  */
-export const EXTEND: Script = {
+export const EXTEND: ScriptOperation = {
+  kind: "extend",
+  many: EXTEND_MANY,
+  argv({ value, ttlMs, shortens }) {
+    return shortens ? [value, String(ttlMs), "1"] : [value, String(ttlMs)];
+  },
   source: `local value, ttl, shortens = ARGV[1], ARGV[2], ARGV[3]
 local reply = 1
 for _, key in ipairs(KEYS) do
@@ -25,7 +67,7 @@ end
 for _, key in ipairs(KEYS) do
   if shortens or redis.call('PTTL', key) < tonumber(ttl) then redis.call('PEXPIRE', key, ttl) end
 end
-return reply
-`,
-  sha1: "4c29a97fed79451a37bc252646d5dd91d9f1eb6e",
+return reply`,
+  sha1: "9905d709efd626676d761ab84eac2b1efb6a73c5",
+  read,
 };

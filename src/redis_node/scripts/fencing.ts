@@ -1,5 +1,5 @@
 /**
- * The scripts that count fencing tokens.
+ * Counting fencing tokens.
  *
  * The counter of a key is the string `hasp:fence:<key>`: microseconds since 1970 when it was
  * created or renewed, plus one for each lock since. {@linkcode COUNTER_TTL_MS} documents how long
@@ -10,48 +10,65 @@
  *
  * @module
  */
-import { lua, type Script } from "./script.ts";
+import { DENIED, GRANTED } from "../../quorum/outcome.ts";
+import { grantOf, hintArg, isCount, lua, type ScriptOperation } from "./script.ts";
 
 /** What precedes a key in the name of its counter. */
 export const COUNTER_PREFIX = "hasp:fence:";
 
 /**
- * `fence(keys, token, hint, step)` gives the counters of all keys one value: the token, or the
- * highest that one of them calls for, if that is more. A counter calls for its own value and a
- * step, a missing one for the clock. So a lock on several keys, for which the step is 1, has one
- * token, which exceeds all earlier ones of each key.
- *
- * Numbers are written by `string.format`, because `tostring` keeps only fourteen digits.
+ * By how much a hint may differ from a node's clock, in microseconds; one that differs by more is
+ * ignored: a minute.
  */
-export const FENCE_LUA = `local function countOf(key)
+const HINT_TOLERANCE_US = 60_000_000;
+/**
+ * A counter that is further behind the clock than this, in microseconds, is set to the clock when
+ * it is used: a day.
+ */
+export const COUNTER_AGE_US_MAX = 86_400_000_000;
+/**
+ * How long a counter lives after the clock has reached its value, in milliseconds: a week, and as
+ * long as it may be behind when it is used. A counter without expiry would be a leak for each
+ * resource that was ever locked.
+ */
+export const COUNTER_TTL_MS = 691_200_000;
+const COUNT_MAX = Number.MAX_SAFE_INTEGER;
+
+/** Numbers are written by `string.format`, because `tostring` keeps only fourteen digits. */
+export const FENCE_LUA: string = /* @__PURE__ */ lua(
+  // The counter of a key.
+  `local function countOf(key)
   local name = 'hasp:fence:' .. key
   local text = redis.call('GET', name) or '0'
   local value = (text == '0' or text:find('^[1-9]%d*$')) and tonumber(text)
-  if value and value < 9007199254740991 then return value end
+  if value and value < ${COUNT_MAX} then return value end
   error('WRONGTYPE this is no fencing counter: ' .. name)
-end
-local function fence(keys, token, hint, step)
+end`,
+  // Gives the counters of all keys one value, and returns it: the token, or the highest that one of
+  // them calls for, if that is more. A counter calls for its own value and a step, a missing one
+  // for the clock. So a lock on several keys, for which the step is 1, has one token, which exceeds
+  // all earlier ones of each key.
+  `local function fence(keys, token, hint, step)
   local time = redis.call('TIME')
-  local now = time[1] * 1000000 + time[2]
-  local start = math.abs(hint - now) > 60000000 and now or tonumber(hint)
+  local nowUs = time[1] * 1000000 + time[2]
+  local start = math.abs(hint - nowUs) > ${HINT_TOLERANCE_US} and nowUs or tonumber(hint)
   local highest = token
   for _, key in ipairs(keys) do
     local count = countOf(key)
     highest = math.max(highest, count > 0 and count + step or start)
   end
-  if highest > 9007199254740991 then error('WRONGTYPE the clock is beyond all fencing counters') end
-  local ttl = 691200000 + math.max(0, math.ceil((highest - now) / 1000))
-  local count, life = string.format('%.0f', highest), string.format('%.0f', ttl)
+  if highest > ${COUNT_MAX} then error('WRONGTYPE the clock is beyond all fencing counters') end
+  local ttlMs = ${COUNTER_TTL_MS} + math.max(0, math.ceil((highest - nowUs) / 1000))
+  local text, ttl = string.format('%.0f', highest), string.format('%.0f', ttlMs)
   for _, key in ipairs(keys) do
-    redis.call('SET', 'hasp:fence:' .. key, count, 'PX', life)
+    redis.call('SET', 'hasp:fence:' .. key, text, 'PX', ttl)
   end
   return highest
-end
-`;
+end`,
+);
 
 /**
- * `KEYS` one resource; `ARGV` value, TTL, hint. Sets the key and counts; replies with the counter,
- * or 0 if the key exists.
+ * Sets a single key and counts; replies with the counter, or 0 if the key exists.
  *
  * The common path makes two calls. The counter's own value shows when it is due for a longer life:
  * when it is a day behind the clock it is replaced by the clock, together with its TTL. The
@@ -60,43 +77,47 @@ end
  * becomes the counter stays the text that the client sent: to write a number as text takes as long
  * as another command.
  */
-export const ACQUIRE_COUNTED: Script = {
+export const ACQUIRE_COUNTED: ScriptOperation = {
+  kind: "acquire",
+  argv: (request) => [request.value, String(request.ttlMs), hintArg(request)],
   source: `local key, value, ttl, hint = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 if not redis.call('SET', key, value, 'NX', 'PX', ttl) then return 0 end
 local name = 'hasp:fence:' .. key
 local count = redis.pcall('INCR', name)
 if type(count) == 'table' then return redis.error_reply(count.err .. ': ' .. name) end
-if count > 1 and count > hint - 86400000000 and count <= 9007199254740991 then return count end
+if count > 1 and count > hint - ${COUNTER_AGE_US_MAX} and count <= ${COUNT_MAX} then return count end
 local time = redis.call('TIME')
 local start, text = time[1] * 1000000 + time[2], nil
-if math.abs(hint - start) <= 60000000 then start, text = hint, ARGV[3] end
-if count < 1 or math.max(count, start) > 9007199254740991 then
+if math.abs(hint - start) <= ${HINT_TOLERANCE_US} then start, text = hint, ARGV[3] end
+if count < 1 or math.max(count, start) > ${COUNT_MAX} then
   redis.call('DECR', name)
   return redis.error_reply('WRONGTYPE this is no fencing counter: ' .. name)
 end
-if count > 1 and count > start - 86400000000 then return count end
-redis.call('SET', name, text or string.format('%.0f', start), 'PX', '691200000')
-return start
-`,
-  sha1: "3df67d757f3b5cf4c7f29c5ea58aeba2d379b181",
+if count > 1 and count > start - ${COUNTER_AGE_US_MAX} then return count end
+redis.call('SET', name, text or string.format('%.0f', start), 'PX', '${COUNTER_TTL_MS}')
+return start`,
+  sha1: "0f8ee5a59747ce50b9ca81c654127d692bf47771",
+  read: (reply, request) => reply === 0 ? DENIED : grantOf(reply, request),
 };
 
 /**
- * `KEYS` resources; `ARGV` value, token. Raises the counters to the token if all keys hold the
- * value; replies with the counter then, or 0 if a key does not hold it. A missing counter starts
- * from the clock if that is more, because the node may have lost one that was above the token. The
- * `PEXPIRE` in front has a server without memory take the rest.
+ * Raises the counters to the token if all keys hold the value; replies with the counter then, or 0
+ * if a key does not hold it. A missing counter starts from the clock if that is more, because the
+ * node may have lost one that was above the token. The `PEXPIRE` in front has a server without
+ * memory take the rest.
  */
-export const RAISE: Script = {
+export const RAISE: ScriptOperation = {
+  kind: "raise",
+  argv: ({ value, counterFloor }) => [value, String(counterFloor)],
   source: /* @__PURE__ */ lua(
     FENCE_LUA,
     `local value, token = ARGV[1], tonumber(ARGV[2])
 for _, key in ipairs(KEYS) do
   if redis.call('GET', key) ~= value then return 0 end
 end
-redis.call('PEXPIRE', 'hasp:fence:' .. KEYS[1], 691200000)
-return fence(KEYS, token, token, 0)
-`,
+redis.call('PEXPIRE', 'hasp:fence:' .. KEYS[1], ${COUNTER_TTL_MS})
+return fence(KEYS, token, token, 0)`,
   ),
-  sha1: "b9a888e183854194a99770041628fb7a6147c261",
+  sha1: "13a32a4934130005d31fce90fd23c2350139b652",
+  read: (reply) => reply === 0 ? DENIED : isCount(reply) ? GRANTED : undefined,
 };

@@ -1,5 +1,5 @@
 /**
- * The script of a call for any one of several keys, its pool.
+ * Setting any one of several keys, the caller's pool.
  *
  * An attempt is for one key of the pool, and a node that denies it says which of the others are
  * free. A ticket stands in the queues of all keys of the pool, with one score. Its id ends with a
@@ -8,25 +8,18 @@
  *
  * @module
  */
+import { DENIED, QUEUED } from "../../quorum/outcome.ts";
+import { ACQUIRE_OR_WAIT } from "./acquire.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import { QUEUE_LUA } from "./join.ts";
-import { NOTIFY_LUA, PASS_LUA, TAKE_LUA } from "./notify.ts";
-import { lua, type Script } from "./script.ts";
+import { ASK_LUA, isPosition, NOTIFY_LUA, PASS_LUA, POOL_POSITION_LENGTH } from "./queue.ts";
+import { grantOf, isNumber, lua, type ScriptOperation } from "./script.ts";
 
 /**
- * `KEYS` the pool; `ARGV` the number of the key that is asked for, from 1, value, TTL, the hint of
- * a fencing token or an empty text; and, if its caller waits, ticket, score and agreed: sets the
- * key, leaves the queues of the pool, and passes notifications for the others on. Returns 1, or the
- * counter. If the key is held, or is for another ticket, it sets nothing, and the ticket stands in
- * all queues of the pool, with the score that it gets in that of the key.
- *
- * The reply then is a list. Without a ticket it has a bit mask: 1 for the first key of the pool if
- * it is free for the caller, 2 for the second, and so on. With a ticket there are the parts that
- * `ACQUIRE_OR_WAIT` returns: the shortest time for which a key is held (-2 if one is free, but for
- * another ticket), the least number of tickets ahead (if a key is free, but for another ticket,
- * that in its queue), the greatest number of all tickets, the ticket's score, the node's time,
- * whether a key holds what is no value of this library, and an empty text; how long it is another's
- * turn for a key that is free, else 0. The bit mask follows, and the number of that key, or 0.
+ * Sets the one key of the pool that is asked for, by its number from 1, leaves the queues of the
+ * pool, and passes notifications for the others on. Returns 1, or the counter. If the key is held,
+ * or is for another ticket, it sets nothing, and the ticket stands in all queues of the pool, with
+ * the score that it gets in that of the key: returns its place, or without a ticket, in a list, a
+ * bit mask of the keys that are free.
  *
  * If enough keys are free for all who are ahead of the caller, it may have one although it is
  * another such ticket's turn for that (`shares`): nodes that freed keys in different orders gave
@@ -35,24 +28,32 @@ import { lua, type Script } from "./script.ts";
  * A ticket whose turn is over is overtaken as by `ACQUIRE_OR_WAIT`: all that are ahead and wait for
  * the same pool are dropped from all its queues, not from one queue after the other.
  */
-export const ACQUIRE_ANY: Script = {
+export const ACQUIRE_ANY: ScriptOperation = {
+  kind: "acquire",
+  queues: true,
+  argv(request) {
+    return [String(request.pool!.place + 1), ...ACQUIRE_OR_WAIT.argv.call(this, request)];
+  },
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     PASS_LUA,
-    TAKE_LUA,
-    QUEUE_LUA,
+    ASK_LUA,
     FENCE_LUA,
-    `local place, value, ttl, hint, ticket, since, agreed = unpack(ARGV)
+    // The key, and how many of the pool are free.
+    `local place, value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
 place = tonumber(place)
-local spare = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))
-local function shares(rank, whose)
-  return rank and rank < spare and type(whose) == 'string' and whose:match('%.%d+$')
-end
 local key = KEYS[place]
-local blocked = redis.call('EXISTS', key) == 1
+local spare = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))`,
+    // Whether enough keys are free for all who are ahead of a rank, and for it, so that it may have
+    // one though it is the turn of `whose`, another of the pool.
+    `local function shares(rank, whose)
+  return rank and rank < spare and type(whose) == 'string' and whose:match('%.%d+$')
+end`,
+    // Takes the key if it is free and no turn is in the way.
+    `local blocked = redis.call('EXISTS', key) == 1
 local overtakes
 if not blocked and ticket then
-  blocked, overtakes = blocks(key, ticket .. place, since, agreed)
+  blocked, overtakes = blockedMs(key, ticket .. place, asked, agreed)
   local rank = blocked and redis.call('ZRANK', 'hasp:queue:' .. key, ticket .. place)
   if shares(rank, redis.pcall('GET', 'hasp:turn:' .. key)) then blocked = false end
 end
@@ -63,45 +64,51 @@ if not blocked then
     if index ~= place then
       local names = {}
       for _, one in ipairs(leaving) do names[#names + 1] = (one:match('^(.*%.)%d+$') or one) .. index end
-      local left = redis.call('ZREM', 'hasp:queue:' .. name, unpack(names)) > 0
-      if left then pass(name, nil, redis.pcall('GET', name), true) end
+      local haveLeft = redis.call('ZREM', 'hasp:queue:' .. name, unpack(names)) > 0
+      if haveLeft then pass(name, nil, redis.pcall('GET', name), true) end
     end
   end
   local granted = hint == '' and 1 or fence({ key }, 0, hint, 1)
   redis.call('SET', key, value, 'PX', ttl)
   return granted
-end
-local free, lives = 0, {}
-for index, name in ipairs(KEYS) do lives[index] = redis.call('PTTL', name) end
+end`,
+    // Says which keys are free, without a ticket.
+    `local free, pttls = 0, {}
+for index, name in ipairs(KEYS) do pttls[index] = redis.call('PTTL', name) end
 if not ticket then
-  for index, life in ipairs(lives) do
-    if life == -2 then free = free + math.floor(2 ^ (index - 1)) end
+  for index, pttl in ipairs(pttls) do
+    if pttl == -2 then free = free + math.floor(2 ^ (index - 1)) end
   end
   return { free }
-end
-local score, now = scoreOf({ key }, ticket .. place, since, agreed)
-local held, ahead, kept, behind
-local length, foreign, wait = 0, 0, 0
+end`,
+    // Puts the ticket into all queues.
+    `local score, nowUs = scoreOf({ key }, ticket .. place, asked, agreed)
+local heldMs, ahead, reserved, behind
+local length, foreign, waitMs = 0, 0, 0
 for index, name in ipairs(KEYS) do
-  local life, rank, size = lives[index], stand(name, ticket .. index, score)
+  local pttl, rank, size = pttls[index], stand(name, ticket .. index, score)
   ahead, length = math.min(ahead or rank, rank), math.max(length, size)
-  if life ~= -2 then
+  if pttl ~= -2 then
     foreign = math.max(foreign, (holderOf(name)))
     if index == place then redis.call('DEL', 'hasp:turn:' .. name) end
   else
-    local whose, left = turn(name)
+    local whose, leftMs = turn(name)
     if rank == 0 or whose == ticket .. index or shares(rank, whose) then
       free = free + math.floor(2 ^ (index - 1))
-    elseif not kept then
-      kept, behind = index, rank
-      wait = whose and math.max(left, 1) or patience(redis.call('ZRANGE', 'hasp:queue:' .. name, 0, 0)[1])
+    elseif not reserved then
+      reserved, behind = index, rank
+      waitMs = whose and math.max(leftMs, 1) or patienceMs(redis.call('ZRANGE', 'hasp:queue:' .. name, 0, 0)[1])
     end
   end
-  if life ~= -1 and (not held or held == -1 or life < held) then held = life end
-  held = held or -1
+  if pttl ~= -1 and (not heldMs or heldMs == -1 or pttl < heldMs) then heldMs = pttl end
+  heldMs = heldMs or -1
 end
-return { held, behind or ahead, length, score, now, foreign, '', wait, free, kept or 0 }
-`,
+return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "31ee18b1410786d353267c775e0661e20f2ef2c7",
+  sha1: "06c523c9a766595f4e3fd544badb5bfcac6f7768",
+  read(reply, request) {
+    if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
+    const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
+    return !this.queues && isMask ? DENIED : grantOf(reply, request);
+  },
 };

@@ -47,7 +47,15 @@
  *
  * @module
  */
-import { type QueueMessage, splitTicket } from "../../quorum/queue_ticket.ts";
+import {
+  PATIENCE_MS_MAX,
+  PATIENCE_MS_MIN,
+  type QueueMessage,
+  type QueuePosition,
+  splitTicket,
+} from "../../quorum/queue_ticket.ts";
+import { type RawReply, textReply } from "../../redis/reply.ts";
+import { isNumber, lua } from "./script.ts";
 
 /** How long a queue lives after the last ask for a place in it, in milliseconds. */
 export const QUEUE_TTL_MS = 180_000;
@@ -56,21 +64,298 @@ export const QUEUE_TTL_MS = 180_000;
  * time, in milliseconds.
  */
 export const QUEUE_LEAD_MS = 250;
+const QUEUE_LEAD_US = 250_000;
+/** How much later than the watcher before it a watcher is to ask at least, in milliseconds. */
+export const WATCH_STEP_MS = 50;
+/**
+ * For how long the record of a turn outlives the turn, in milliseconds: so scripts see that there
+ * was one.
+ */
+export const TURN_RECORD_MS = 3_000;
 /** What precedes a client's id in the name of its channel. */
 export const WAKE_CHANNEL = "hasp:wake:";
-/** What follows a ticket in the message that it is another's turn. */
-export const WATCH_SUFFIX = "+";
-/** What follows it in the message that the other took the key. */
-export const TAKEN_SUFFIX = "-";
-/** What follows a reader's ticket in the message that it may enter beside others. */
-export const BESIDE_SUFFIX = "*";
-/** What precedes a key in the name of what says whose turn it is. */
-export const TURN_PREFIX = "hasp:turn:";
-/** For how long that outlives the turn, in milliseconds: so scripts see that there was one. */
-export const TURN_OVER_MS = 3_000;
-/** For how long a turn lasts at least and at most, in milliseconds. */
-export const PATIENCE_MS_MIN = 50;
-export const PATIENCE_MS_MAX = 1_000;
+
+/** `notify`, and what it calls. */
+export const NOTIFY_LUA: string = /* @__PURE__ */ lua(
+  // Sends the ticket's client a message; returns how many have received it, or an error. Those who
+  // subscribe to a pattern count, too.
+  `local function publish(ticket, message)
+  local id = ticket:match('^(.-):')
+  return id and redis.pcall('PUBLISH', 'hasp:wake:' .. id, message) or 0
+end`,
+  // How long the ticket's client waits yet; `nil` if without end.
+  `local function remainingMs(ticket)
+  local ends = tonumber(ticket:match('^[^:]*:%w+:%d+:(%d+)'))
+  local time = ends and redis.pcall('TIME')
+  return time and time[2] and (ends - time[1]) * 1000 - math.floor(time[2] / 1000)
+end`,
+  // Whether the ticket's client is gone: its wait is over, or nobody subscribes to its channel.
+  `local function gone(ticket)
+  local id = ticket:match('^(.-):')
+  return not id or (remainingMs(ticket) or 1) <= 0 or redis.pcall('PUBSUB', 'NUMSUB', 'hasp:wake:' .. id)[2] == 0
+end`,
+  // How long the ticket's turn lasts: the farther its client is, the longer.
+  `local function patienceMs(ticket)
+  return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
+end`,
+  // Who watches a turn: the ticket of rank `from`, the third behind it, and the last. One may be
+  // there twice.
+  `local function watchers(queue, from)
+  local near = redis.pcall('ZRANGE', queue, from, from + 3)
+  if not near[1] then return {} end
+  local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
+  return { near[1], near[4] or last, last }
+end`,
+  // The name under which is kept which key a pool's ticket has its turn for, and the ticket without
+  // its place; `nil` for a ticket of one key. The name begins with what is common to the keys of
+  // most pools, because a user may only have the right to such names, and a cluster has them in one
+  // slot by their hash tag.
+  `local function turnOf(ticket, key)
+  local id = ticket:match('^(.*%.)%d+$')
+  return id and 'hasp:turn:' .. (key:match('^.*%W') or '') .. id, id
+end`,
+  // Whether a pool's ticket has its turn for another key: so each of several keys that are free
+  // goes to another ticket.
+  `local function busy(ticket, key)
+  local name, id = turnOf(ticket, key)
+  local other = name and redis.pcall('GET', name)
+  if type(other) ~= 'string' or other == key then return false end
+  local whose = redis.pcall('GET', 'hasp:turn:' .. other)
+  return type(whose) == 'string' and whose:sub(1, #id) == id
+end`,
+  // Whose turn it is for the key, and for how long yet: if 0 or less, the turn is over. `nil` if
+  // nobody has had one, or the ticket has left the queue.
+  `local function turn(key)
+  local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
+  if type(ticket) ~= 'string' then return nil end
+  if type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' or gone(ticket) then return nil end
+  return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
+end`,
+  // Gives the turn for a free key to the first ticket in its queue that is not busy, and notifies
+  // it and the watchers, each with how long to wait for it. Drops tickets whose clients are gone.
+  // If it `keepsTurn`, a turn that is not over stays whose it is. Returns for how long the caller
+  // waits; `false` if the ticket is `own`, if all others are busy, or if the node refuses what it
+  // takes.
+  `local function notify(key, own, keepsTurn)
+  local queue, rank, ticket, leftMs = 'hasp:queue:' .. key, 0, nil, 0
+  if keepsTurn then ticket, leftMs = turn(key) end
+  if ticket and ticket ~= own and leftMs > 0 then return leftMs end
+  while true do
+    local first = redis.pcall('ZRANGE', queue, rank, rank)[1]
+    if not first or first == own then return false end
+    if busy(first, key) then
+      rank = rank + 1
+    else
+      local receivers = gone(first) and 0 or publish(first, first)
+      if receivers ~= 0 then
+        local waitMs, before, name = patienceMs(first), first, turnOf(first, key)
+        local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
+        if type(receivers) ~= 'number' or set.err then return false end
+        if name then redis.pcall('SET', name, key, 'PX', waitMs) end
+        for _, watcher in ipairs(watchers(queue, rank + 1)) do
+          if watcher ~= before and watcher ~= own then
+            local received = publish(watcher, watcher .. '+' .. waitMs)
+            if received ~= 0 then waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS} end
+          end
+          before = watcher
+        end
+        return waitMs
+      end
+      if type(redis.pcall('ZREM', queue, first)) == 'table' then return false end
+    end
+  end
+end`,
+);
+
+/** `pass`, for every script after which somebody else may be the first, and what it calls. */
+export const PASS_LUA: string = /* @__PURE__ */ lua(
+  // Whether a ticket is a reader's; see `readers.ts`.
+  `local function reads(ticket)
+  return ticket:find('^[^:]*:R')
+end`,
+  // Notifies, with an asterisk, the readers among the four tickets of rank `from` on, up to the
+  // first writer's, but for as many as `notified` says have been before. The fifth watches the
+  // first of them. Drops tickets whose clients are gone. Returns whether somebody but `own` waits.
+  `local function rouse(key, own, from, notified)
+  local queue, first = 'hasp:queue:' .. key, nil
+  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, from, from + 4)) do
+    if gone(ticket) then
+      redis.pcall('ZREM', queue, ticket)
+      notified = 0
+    elseif ticket ~= own then
+      first = first or ticket
+      if not reads(ticket) then break end
+      if index > 4 then
+        publish(ticket, ticket .. '+' .. patienceMs(first))
+      elseif index > notified then
+        publish(ticket, ticket .. '*')
+      end
+    end
+  end
+  return first ~= nil
+end`,
+  // Notifies those who may have the key next: if it is free the first, if readers hold it the
+  // readers ahead, if another holds it nobody. `found` is what the key holds, `false` if it is
+  // free. Returns whether somebody but `own` waits.
+  `local function pass(key, own, found, keepsTurn)
+  if not found then return notify(key, own, keepsTurn) end
+  if found == 'hasp:shared' then return rouse(key, own, 0, 0) end
+end`,
+);
+
+/** What a script calls whose caller asks for keys: it takes them, or stands in their queues. */
+export const ASK_LUA: string = /* @__PURE__ */ lua(
+  // For how long a free key is another ticket's than `own`; gives the first its turn if nobody has
+  // one. `false` if it is `own`'s, and then also whether that overtakes: the turn of one ahead is
+  // over. If a quorum has `agreed` on the score of `own`, and the first's is later, `own` has only
+  // lost its place on this node.
+  `local function blockedMs(key, own, score, agreed)
+  local first = redis.pcall('ZRANGE', 'hasp:queue:' .. key, 0, 0, 'WITHSCORES')
+  if not first[1] or first[1] == own then return false end
+  if agreed == '1' and tonumber(score) < tonumber(first[2]) then return false end
+  local ticket, leftMs = turn(key)
+  if ticket == own then return false end
+  if ticket and leftMs > 0 then return leftMs end
+  if ticket then return false, true end
+  return notify(key, own)
+end`,
+  // Takes a ticket out of the queue of a key that it is about to get, and ends the turn for it.
+  // Reports to the watchers that the key is taken. If it `overtakes`, drops all tickets ahead of
+  // it, too, but for those that are busy, and notifies each: one that asks again gets its place
+  // back if a quorum has agreed on its score. Returns those.
+  `local function take(key, own, overtakes)
+  local queue = 'hasp:queue:' .. key
+  local rank = overtakes and (redis.call('ZRANK', queue, own) or 1) or 0
+  local overtaken = {}
+  for _, ticket in ipairs(rank > 0 and redis.call('ZRANGE', queue, 0, rank - 1) or {}) do
+    if not busy(ticket, key) then
+      overtaken[#overtaken + 1] = ticket
+      redis.call('ZREM', queue, ticket)
+      publish(ticket, ticket)
+    end
+  end
+  redis.call('ZREM', queue, own)
+  redis.call('DEL', 'hasp:turn:' .. key)
+  local before
+  for _, watcher in ipairs(watchers(queue, 0)) do
+    if watcher ~= before then publish(watcher, watcher .. '-') end
+    before = watcher
+  end
+  return overtaken
+end`,
+  // The score that a ticket gets in the queues of the keys: `asked`, unless `queue.ts` says that it
+  // is another. Also returns the node's time; both in microseconds.
+  `local function scoreOf(keys, ticket, asked, agreed)
+  local time = redis.call('TIME')
+  local nowUs = time[1] * 1000000 + time[2]
+  local score, has, last = tonumber(asked), nil, 0
+  for _, key in ipairs(keys) do
+    local queue = 'hasp:queue:' .. key
+    has = tonumber(redis.call('ZSCORE', queue, ticket) or nil) or has
+    last = math.max(last, tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]) or 0)
+  end
+  if score > nowUs + ${QUEUE_LEAD_US} then score = has or nowUs + ${QUEUE_LEAD_US} end
+  if has then return math.max(score, has), nowUs end
+  if agreed == '' and score < last - ${QUEUE_LEAD_US} then return last + 1, nowUs end
+  return score, nowUs
+end`,
+  // Puts a ticket into a key's queue. Returns how many are ahead of it, and how many there are.
+  `local function stand(key, ticket, score)
+  local queue = 'hasp:queue:' .. key
+  redis.call('ZADD', queue, score, ticket)
+  redis.call('PEXPIRE', queue, ${QUEUE_TTL_MS})
+  return redis.call('ZRANK', queue, ticket), redis.call('ZCARD', queue)
+end`,
+  // Of a key that is held: 1 if what it holds is no value of this library, else 0; and its value,
+  // if that is a text. If readers hold it, that of the reader with the latest deadline.
+  `local function holderOf(key)
+  local found = redis.pcall('GET', key)
+  if found == 'hasp:shared' then return 0, redis.pcall('ZRANGE', 'hasp:readers:' .. key, -1, -1)[1] end
+  if type(found) ~= 'string' then return 1 end
+  return (found .. ':'):match('^%x*():') == 41 and 0 or 1, found
+end`,
+);
+
+/**
+ * The end of a script that sets nothing: puts the ticket into the queues of all keys, and replies
+ * where it stands; 0 without one. By then there are `pttls`, what `PTTL` says of each key, and
+ * `waitMs`, what `blockedMs` returned. A key that is held is nobody's turn.
+ */
+export const JOIN_LUA = `if not ticket then return 0 end
+local score, nowUs = scoreOf(KEYS, ticket, asked, agreed)
+local heldMs, ahead, length, foreign, holder = -2, 0, 0, 0, ''
+for index, key in ipairs(KEYS) do
+  local pttl, rank, size = pttls[index], stand(key, ticket, score)
+  ahead, length = math.max(ahead, rank), math.max(length, size)
+  if heldMs ~= -1 then heldMs = pttl == -1 and -1 or math.max(heldMs, pttl) end
+  if pttl ~= -2 then
+    local isForeign, value = holderOf(key)
+    foreign, holder = math.max(foreign, isForeign), value or holder
+    redis.pcall('DEL', 'hasp:turn:' .. key)
+  end
+end
+return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }`;
+
+/** Where a ticket stands, and how the keys are. The last two parts are of a pool. */
+type PositionReply = [
+  /**
+   * How long a key is held, as `PTTL` returns it: the longest time; of a pool the shortest. -2 if
+   * all are free, or one of the pool, but others are ahead.
+   */
+  heldMs: number,
+  /**
+   * How many tickets are ahead, in the longest queue; of a pool in that of `reserved`, or in the
+   * shortest.
+   */
+  ahead: number,
+  /** How many tickets there are, in the longest queue. */
+  length: number,
+  /** The ticket's. */
+  score: number,
+  /** The node's clock. */
+  nowUs: number,
+  /** 1 if a key holds what is no value of this library, else 0. */
+  foreign: number,
+  /** The value of a key, or an empty text. */
+  holder: RawReply,
+  /** How long it is another's turn for keys that are free, of a pool for `reserved`; else 0. */
+  waitMs: number,
+  /** A bit mask: 1 for the first key of the pool if it is free for the ticket, and so on. */
+  free?: number,
+  /** The number of the first key of the pool that is free, but for another ticket; else 0. */
+  reserved?: number,
+];
+/** How many parts it has: without those two, and with them. */
+export const POSITION_LENGTH = 8, POOL_POSITION_LENGTH = 10;
+/** Which of them is a text. */
+export const TEXT_AT = 6;
+
+/**
+ * Whether a reply is a place in queues: integers, and a value, which a client that turns texts into
+ * numbers may have turned into one.
+ */
+export function isPosition(reply: RawReply, length: number): boolean {
+  return Array.isArray(reply) && reply.length === length &&
+    reply.every((part, index) => index === TEXT_AT ? !Array.isArray(part) : isNumber(part));
+}
+
+/** The place in queues that a node replied. */
+export function queuePosition(reply: RawReply): QueuePosition {
+  const [heldMs, ahead, length, score, nowUs, foreign, holder, turnMs, free, reserved = 0] =
+    reply as PositionReply;
+  return {
+    // PTTL replies 0 in the last millisecond of a key, and -2 for a key that is missing.
+    remainingMs: heldMs === -1 ? Infinity : Math.max(heldMs + 1, 0),
+    ahead,
+    length,
+    score,
+    timeMs: nowUs / 1_000,
+    foreign: foreign === 1,
+    value: String(textReply(holder)),
+    turnMs,
+    ...free === undefined ? {} : { free, reserved: reserved - 1 },
+  };
+}
 
 /** What follows the ticket in a message: nothing, `*`, `-`, or `+<how long to wait>`. */
 const NEWS = /^(?:([*-])|\+(\d+))?$/u;

@@ -1,6 +1,5 @@
 /**
- * The scripts of locks in shared mode, whose holders are readers here: any number of them may hold
- * a key together.
+ * Locks in shared mode, whose holders are readers here: any number of them may hold a key together.
  *
  * While readers hold a key it reads {@linkcode SHARED}, so every `SET NX` of another client is
  * denied. The sorted set `hasp:readers:<key>` has the value of each reader, and as its score the
@@ -25,43 +24,43 @@
  *
  * @module
  */
-import { JOIN_LUA, QUEUE_LUA } from "./join.ts";
-import { NOTIFY_LUA, PASS_LUA, TAKE_LUA } from "./notify.ts";
-import { RELEASE_LUA } from "./release.ts";
-import { lua, type Script } from "./script.ts";
+import type { Release } from "../command_sender.ts";
+import { ACQUIRE_OR_WAIT } from "./acquire.ts";
+import { EXTEND } from "./extend.ts";
+import { ASK_LUA, JOIN_LUA, NOTIFY_LUA, PASS_LUA } from "./queue.ts";
+import { RELEASE_LUA, RELEASE_QUEUED } from "./release.ts";
+import { lua, NONE, type ScriptOperation, ticketArgs } from "./script.ts";
 
 /** What a key reads while readers hold it. */
 export const SHARED = "hasp:shared";
 /** What precedes a key in the name of the set of its readers. */
 export const READERS_PREFIX = "hasp:readers:";
 
-/**
- * `settle(key)` drops readers whose deadline is over, and gives the key and the set the latest
- * deadline of the others. Without others, deletes the key, and returns true.
- *
- * `deadline(key, value)` is that of a reader; 0 without one, or if it is over.
- *
- * `writerAhead(key, own)` is the first writer's ticket ahead of `own` in the queue whose client is
- * not gone, and `nil` without one. It looks at 64 tickets: if they are all readers' and `own` is
- * behind them, it is an empty text. Drops writers' tickets whose clients are gone; also returns
- * whether there were any.
- */
-const READERS_LUA = `local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local function settle(key)
+/** The node's time, and what the scripts call. */
+const READERS_LUA: string = /* @__PURE__ */ lua(
+  `local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)`,
+  // Drops readers whose deadline is over, and gives the key and the set the latest deadline of the
+  // others. Without others, deletes the key, and returns true.
+  `local function settle(key)
   local readers = 'hasp:readers:' .. key
-  redis.call('ZREMRANGEBYSCORE', readers, '-inf', string.format('%.0f', now))
+  redis.call('ZREMRANGEBYSCORE', readers, '-inf', string.format('%.0f', nowMs))
   local latest = redis.call('ZRANGE', readers, -1, -1, 'WITHSCORES')[2]
   if not latest then return redis.call('DEL', key) end
   for _, name in ipairs({ key, readers }) do
-    redis.call('PEXPIRE', name, string.format('%.0f', latest - now))
+    redis.call('PEXPIRE', name, string.format('%.0f', latest - nowMs))
   end
-end
-local function deadline(key, value)
+end`,
+  // A reader's deadline; 0 if it has none, or if it is over.
+  `local function deadlineMs(key, value)
   local score = tonumber(redis.call('ZSCORE', 'hasp:readers:' .. key, value) or 0)
-  return score > now and score or 0
-end
-local function writerAhead(key, own)
+  return score > nowMs and score or 0
+end`,
+  // The first writer's ticket ahead of `own` in the queue whose client is not gone, and `nil`
+  // without one. It looks at 64 tickets: if they are all readers' and `own` is behind them, it is
+  // an empty text. Drops writers' tickets whose clients are gone; also returns whether there were
+  // any.
+  `local function writerAhead(key, own)
   local queue, dropped = 'hasp:queue:' .. key, false
   local tickets = redis.pcall('ZRANGE', queue, 0, 63)
   for _, ticket in ipairs(tickets) do
@@ -73,113 +72,123 @@ local function writerAhead(key, own)
     end
   end
   return #tickets == 64 and '' or nil, dropped
-end
-`;
+end`,
+);
 
 /**
- * `KEYS` resources; `ARGV` value, TTL; ticket, score, agreed as for `ACQUIRE_OR_WAIT`, or an empty
- * text if the caller does not queue, or nothing if it passes those that wait: makes the value a
- * reader of all keys and leaves their queues, or changes no key and stands in their queues. A key
- * that is not free must be held by readers, and no writer may be ahead of the caller: it is that
- * one's turn then until its wait is over. It shortens no deadline, because it may come twice, and
- * late. Returns 1, or what `ACQUIRE_OR_WAIT` returns.
+ * Makes the value a reader of all keys and leaves their queues, or changes no key and stands in
+ * their queues. A key that is not free must be held by readers, and no writer may be ahead of the
+ * caller: it is that one's turn then until its wait is over. It shortens no deadline, because it
+ * may come twice, and late. Returns 1, or what {@linkcode ACQUIRE_OR_WAIT} returns. In place of a
+ * ticket there is an empty text if the caller does not queue, and nothing if it passes those that
+ * wait.
  *
  * A caller that does not queue waits for the turn of writers as well: else those that only try
  * would pass a writer that has just been notified, again and again.
  */
-export const ACQUIRE_SHARED: Script = {
+export const ACQUIRE_SHARED: ScriptOperation = {
+  kind: "acquire",
+  queues: true,
+  argv({ value, ttlMs, ticket, entersAtOnce }) {
+    const queueArgs = this.queues ? ticketArgs(ticket!) : entersAtOnce ? [] : [NONE];
+    return [value, String(ttlMs), ...queueArgs];
+  },
+  read: ACQUIRE_OR_WAIT.read,
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     PASS_LUA,
-    TAKE_LUA,
-    QUEUE_LUA,
+    ASK_LUA,
     READERS_LUA,
-    `local value, ttl, ticket, since, agreed = unpack(ARGV)
-local blocked, lives, overtakes, wait = false, {}, {}, 0
+    `local value, ttl, ticket, asked, agreed = unpack(ARGV)
+local blocked, pttls, overtakes, waitMs = false, {}, {}, 0
 for index, key in ipairs(KEYS) do
-  lives[index] = redis.call('PTTL', key)
-  blocked = blocked or lives[index] ~= -2 and redis.pcall('GET', key) ~= 'hasp:shared'
+  pttls[index] = redis.call('PTTL', key)
+  blocked = blocked or pttls[index] ~= -2 and redis.pcall('GET', key) ~= 'hasp:shared'
 end
-local passes = false
+local passesWriter = false
 for index, key in ipairs(ticket and not blocked and KEYS or {}) do
-  local isFree = lives[index] == -2
+  local isFree = pttls[index] == -2
   local writer, dropped = writerAhead(key, ticket)
   if dropped and not isFree then rouse(key, ticket, 0, 0) end
   if writer and isFree then
-    local left, isOver = blocks(key, ticket, since, agreed)
-    if left then blocked, wait = true, math.max(wait, left) end
+    local leftMs, isOver = blockedMs(key, ticket, asked, agreed)
+    if leftMs then blocked, waitMs = true, math.max(waitMs, leftMs) end
     overtakes[index] = isOver
   elseif writer then
-    blocked, wait = true, math.max(wait, remains(writer) or 0)
+    blocked, waitMs = true, math.max(waitMs, remainingMs(writer) or 0)
   end
-  passes = passes or writer
+  passesWriter = passesWriter or writer
 end
 if ticket == '' then ticket = nil end
 if not blocked then
   for index, key in ipairs(KEYS) do
-    local readers = 'hasp:readers:' .. key
-    if lives[index] == -2 and redis.call('ZCARD', readers) > 0 then redis.call('DEL', readers) end
-    local score = math.max(now + ttl, deadline(key, value))
+    local isFree, readers = pttls[index] == -2, 'hasp:readers:' .. key
+    if isFree and redis.call('ZCARD', readers) > 0 then redis.call('DEL', readers) end
+    local score = math.max(nowMs + ttl, deadlineMs(key, value))
     redis.call('ZADD', readers, string.format('%.0f', score), value)
-    if lives[index] == -2 then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
+    if isFree then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
     settle(key)
     if ticket then
-      local rank = not passes and redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
+      local rank = not passesWriter and redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
       take(key, ticket, overtakes[index])
-      rouse(key, nil, 0, lives[index] == -2 and 0 or 3)
+      rouse(key, nil, 0, isFree and 0 or 3)
       if rank > 3 then rouse(key, nil, rank - 3, 0) end
     end
   end
   return 1
-end
-`,
+end`,
     JOIN_LUA,
   ),
-  sha1: "52a532b775f00fce3ab7433c2dab2464017bd805",
+  sha1: "da55ce11aa95e94da93350dc9ef7081eaaf30cbb",
 };
 
 /**
- * `KEYS` resources; `ARGV` value, TTL, and anything to shorten: as `EXTEND`, of a reader's own
- * deadline. Replies 2 if the value is no reader of some keys that nobody else holds.
+ * As {@linkcode EXTEND}, of a reader's own deadline. Replies 2 if the value is no reader of some
+ * keys that nobody else holds.
  *
  * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `ZADD`, but not
  * behind another write.
  */
-export const EXTEND_SHARED: Script = {
+export const EXTEND_SHARED: ScriptOperation = {
+  kind: "extend",
+  argv: EXTEND.argv,
+  read: EXTEND.read,
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     PASS_LUA,
     READERS_LUA,
     `local value, ttl, shortens = unpack(ARGV)
-local reply, held = 1, {}
+local reply, deadlines = 1, {}
 for index, key in ipairs(KEYS) do
   local found = redis.call('GET', key)
   if found and found ~= 'hasp:shared' then return 0 end
-  held[index] = found and deadline(key, value) or 0
-  if held[index] == 0 then reply = 2 end
+  deadlines[index] = found and deadlineMs(key, value) or 0
+  if deadlines[index] == 0 then reply = 2 end
 end
 for index, key in ipairs(KEYS) do
-  if held[index] > 0 then
-    local score = math.max(now + ttl, shortens and 0 or held[index])
+  if deadlines[index] > 0 then
+    local score = math.max(nowMs + ttl, shortens and 0 or deadlines[index])
     redis.call('PEXPIRE', key, ttl)
     redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', score), value)
     settle(key)
     rouse(key, nil, 0, 0)
   end
 end
-return reply
-`,
+return reply`,
   ),
-  sha1: "b469658e3e553cc06244c6af9035a3d8b0c58bea",
+  sha1: "c9241d334196e26351527b59912fdab89472c072",
 };
 
 /**
- * `KEYS` resources; `ARGV` value, and ticket and score as for `RELEASE_QUEUED`: the value is no
- * reader of the keys any more. Deletes a key whose last reader it was. Takes the ticket out of the
- * queues, or puts it back where the value was a reader, and notifies those who may be next. Returns
- * 0 if the value was no reader of some key, 1 if it was of all, 2 if it was and somebody waits.
+ * The value is no reader of the keys any more. Deletes a key whose last reader it was. Takes the
+ * ticket out of the queues, or puts it back, as {@linkcode RELEASE_QUEUED}, and notifies those who
+ * may be next. Returns 0 if the value was no reader of some key, 1 if it was of all, 2 if it was
+ * and somebody waits.
  */
-export const RELEASE_SHARED: Script = {
+export const RELEASE_SHARED: ScriptOperation<Release> = {
+  kind: "release",
+  argv: RELEASE_QUEUED.argv,
+  read: RELEASE_QUEUED.read,
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     PASS_LUA,
@@ -187,12 +196,11 @@ export const RELEASE_SHARED: Script = {
     `local function drop(key, value)
   local found = redis.pcall('GET', key)
   if found ~= 'hasp:shared' then return false, found end
-  local own = deadline(key, value) > 0
+  local holds = deadlineMs(key, value) > 0
   redis.call('ZREM', 'hasp:readers:' .. key, value)
-  return own, not (own and settle(key)) and found
-end
-`,
+  return holds, not (holds and settle(key)) and found
+end`,
     RELEASE_LUA,
   ),
-  sha1: "8a91fe2c70cde204b287e1517b057c0a667de716",
+  sha1: "1b0fe128a108b82cf35c717f1c5c9753880631b0",
 };

@@ -1,17 +1,57 @@
 /**
- * The scripts that release a lock, or take a ticket out of queues, and notify the next waiter.
+ * Releasing a lock, and many at once, or taking a ticket out of queues; and giving the next waiter
+ * its turn.
  *
  * @module
  */
-import { NOTIFY_LUA, PASS_LUA } from "./notify.ts";
-import { lua, type Script } from "./script.ts";
+import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
+import type { Release } from "../command_sender.ts";
+import { FOUND_LUA } from "./extend.ts";
+import { NOTIFY_LUA, PASS_LUA, QUEUE_TTL_MS } from "./queue.ts";
+import { type GroupRequest, lua, oneOf, type ScriptOperation } from "./script.ts";
 
 /**
- * `KEYS` one resource; `ARGV` value: deletes the key if it holds the value. Returns 0 if it did
- * not, 1 if it did, 2 if it did and a waiter was notified. If the key is missing, gives the first
- * its turn unless somebody has it. Without waiters it makes three calls.
+ * Does what {@linkcode RELEASE} does for each key, and returns what that returns, or its error.
+ * Without waiters it makes three calls for all keys that hold their values.
  */
-export const RELEASE: Script = {
+export const RELEASE_MANY: ScriptOperation<GroupRequest> = {
+  kind: "release",
+  argv: ({ requests }) => requests.map(({ value }) => value),
+  read: /* @__PURE__ */ oneOf(), // the reply has an answer to each
+  source: /* @__PURE__ */ lua(
+    NOTIFY_LUA,
+    FOUND_LUA,
+    `local replies, held, queues, found = {}, {}, {}, foundIn(KEYS)
+for index, key in ipairs(KEYS) do
+  local holds = found[index] == ARGV[index]
+  replies[index] = holds and 1 or type(found[index]) == 'table' and found[index] or 0
+  if holds then held[#held + 1] = key end
+  queues[index] = 'hasp:queue:' .. key
+end
+if held[1] then redis.call('DEL', unpack(held)) end
+if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
+  for index, key in ipairs(KEYS) do
+    local isFree = replies[index] == 1 or not found[index]
+    if isFree and redis.pcall('EXISTS', queues[index]) ~= 0 and notify(key, nil, not found[index]) then
+      replies[index] = 2 * replies[index]
+    end
+  end
+end
+return replies`,
+  ),
+  sha1: "a9357ea02532d42f57aafaaa5d7d4725d8b5b94d",
+};
+
+/**
+ * Deletes a single key if it holds the value. Returns 0 if it did not, 1 if it did, 2 if it did and
+ * a waiter was notified. If the key is missing, gives the first its turn unless somebody has it.
+ * Without waiters it makes three calls.
+ */
+export const RELEASE: ScriptOperation<Release> = {
+  kind: "release",
+  many: RELEASE_MANY,
+  argv: ({ value }) => [value],
+  read: /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED),
   source: /* @__PURE__ */ lua(
     `local key, value = KEYS[1], ARGV[1]
 local found = redis.call('GET', key)
@@ -20,14 +60,12 @@ if found == value then
 elseif found then
   return 0
 end
-if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0 end
-`,
+if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0 end`,
     NOTIFY_LUA,
     `local notified = notify(key, nil, not found)
-return found and (notified and 2 or 1) or 0
-`,
+return found and (notified and 2 or 1) or 0`,
   ),
-  sha1: "0047e9e665a907fc26d18f36ad03209f8f60d35d",
+  sha1: "48d44ea2150a790e632ef237691d6cd42fd1da4f",
 };
 
 /**
@@ -37,41 +75,45 @@ return found and (notified and 2 or 1) or 0
  */
 export const RELEASE_LUA = `local value, ticket, score = unpack(ARGV)
 local pooled = ticket and ticket:sub(-1) == '.'
-local ours, held, count, failure = {}, {}, 0, nil
+local dropped, found, count, failure = {}, {}, 0, nil
 for index, key in ipairs(KEYS) do
-  ours[index], held[index] = drop(key, value)
-  if ours[index] then count = count + 1 end
-  failure = failure or type(held[index]) == 'table' and held[index]
+  dropped[index], found[index] = drop(key, value)
+  if dropped[index] then count = count + 1 end
+  failure = failure or type(found[index]) == 'table' and found[index]
 end
 local waiting = false
 for index, key in ipairs(KEYS) do
-  local queue, own, left = 'hasp:queue:' .. key, ticket, false
+  local queue, own, hasLeft = 'hasp:queue:' .. key, ticket, false
   if pooled then own = ticket .. index end
   if ticket and not score then
-    left = redis.pcall('ZREM', queue, own) == 1
+    hasLeft = redis.pcall('ZREM', queue, own) == 1
   elseif count > 0 and score and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
-    redis.pcall('PEXPIRE', queue, 180000)
+    redis.pcall('PEXPIRE', queue, ${QUEUE_TTL_MS})
   end
-  if left or ours[index] or not (held[index] or pooled) then
-    waiting = pass(key, score and own, held[index], not ours[index]) or waiting
+  if hasLeft or dropped[index] or not (found[index] or pooled) then
+    waiting = pass(key, score and own, found[index], not dropped[index]) or waiting
   end
 end
-return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0
-`;
+return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`;
 
 /**
- * `KEYS` resources; `ARGV` value, and, if the lock was waited for, the ticket; and, if its client
- * waits on, its score: deletes the keys that hold the value. Takes the ticket out of the queues, or
- * puts it back if a key held the value. Notifies the next waiter of each key that is free, but not
- * the ticket that is put back: it has just asked. If readers hold a key whose queue the ticket has
- * left, notifies those that may enter. Returns 0 if a key did not hold the value, 1 if all did, 2
- * if all did and a waiter was notified.
+ * Deletes the keys that hold the value. Takes the ticket out of the queues, if the lock was waited
+ * for; or, if there is a score because its client waits on, puts it back if a key held the value.
+ * Notifies the next waiter of each key that is free, but not the ticket that is put back: it has
+ * just asked. If readers hold a key whose queue the ticket has left, notifies those that may enter.
+ * Returns 0 if a key did not hold the value, 1 if all did, 2 if all did and a waiter was notified.
  *
  * A ticket for a pool is in the queues of all its keys, and only one of them held the value: 1 or 2
  * then. Of the others, those are notified whose queue the ticket has left: each key that is free
  * has notified its first before.
  */
-export const RELEASE_QUEUED: Script = {
+export const RELEASE_QUEUED: ScriptOperation<Release> = {
+  kind: "release",
+  argv({ value, ticket, keepsTicket }) {
+    if (!ticket) return [value];
+    return [value, ticket.ticketId, ...keepsTicket ? [String(ticket.score)] : []];
+  },
+  read: RELEASE.read,
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     PASS_LUA,
@@ -80,19 +122,21 @@ export const RELEASE_QUEUED: Script = {
   if found ~= value then return false, found end
   redis.call('DEL', key)
   return true, false
-end
-`,
+end`,
     RELEASE_LUA,
   ),
-  sha1: "9db53c04783f5f872f4190c9d44e60e37d7247a1",
+  sha1: "475b36e206014d84b6ba4523a3d1afa4b4fd50a9",
 };
 
 /**
- * `KEYS` resources; `ARGV` a ticket, whose client waits no longer: takes it out of the queues.
- * Notifies those who may be next where it was, if the key is free or readers hold it. A ticket for
- * a pool is in the queues of all its keys. Returns 1.
+ * Takes a ticket whose client waits no longer, the request's value, out of the queues. Notifies
+ * those who may be next where it was, if the key is free or readers hold it. A ticket for a pool is
+ * in the queues of all its keys. Returns 1.
  */
-export const LEAVE: Script = {
+export const LEAVE: ScriptOperation<Release> = {
+  kind: "release",
+  argv: ({ value: ticketId }) => [ticketId],
+  read: /* @__PURE__ */ oneOf(DENIED, GRANTED),
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     PASS_LUA,
@@ -104,8 +148,7 @@ for index, key in ipairs(KEYS) do
     pass(key, nil, redis.pcall('GET', key), true)
   end
 end
-return 1
-`,
+return 1`,
   ),
-  sha1: "3b8437b82222e0c19b0934423d66668ebe72ee5a",
+  sha1: "b1e73ae863d903204c0f9943cf6b5e6a9454e2d2",
 };

@@ -1,28 +1,39 @@
 /**
- * What a Lua script is to the client, how its source is put together, and how a server says that it
- * is too old for one.
+ * What an operation is: a script or a plain command, what it gets of a request, and what its reply
+ * means. This table is in the order in which the files are best read. Each script has the keys of
+ * a lock as `KEYS`; beside a key `k` it reads and writes these:
+ *
+ * | file                  | script            | beside `k`           | replies                |
+ * | --------------------- | ----------------- | -------------------- | ---------------------- |
+ * | `extend.ts`           | `EXTEND`          |                      | 0, 1; 2: keys missing  |
+ * | `fencing.ts`          | `ACQUIRE_COUNTED` | fence                | counter; 0             |
+ * |                       | `RAISE`           | fence                | counter; 0             |
+ * | `adopt.ts`            | `ADOPT`           | fence                | 1, counter; 0; -1      |
+ * |                       | `GIVE_BACK`       |                      | 0, 1                   |
+ * | `queue.ts`            | parts of scripts  | queue, turn          |                        |
+ * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1; 2: others wait   |
+ * |                       | `RELEASE_QUEUED`  | queue, turn          | 0, 1, 2                |
+ * |                       | `LEAVE`           | queue, turn          | 1                      |
+ * | `acquire.ts`          | `ACQUIRE_OR_WAIT` | queue, turn, fence   | 1, counter; 0; a place |
+ * | `pool.ts`             | `ACQUIRE_ANY`     | queue, turn, fence   | the same; free keys    |
+ * | `readers.ts`          | `ACQUIRE_SHARED`  | readers, queue, turn | 1; 0; a place          |
+ * |                       | `EXTEND_SHARED`   | readers, queue       | 0, 1, 2                |
+ * |                       | `RELEASE_SHARED`  | readers, queue, turn | 0, 1, 2                |
+ * | `../restart_guard.ts` | `CREATED`         | `hasp:born` alone    | its age, the clock     |
+ * | `../diagnostics.ts`   | `TRIAL`           | (changes nothing)    | commands refused       |
+ *
+ * 0 is a denial, and 1 or a counter of fencing tokens a grant. `EXTEND_MANY` and `RELEASE_MANY` do
+ * the same for many locks of one key, and reply a list. Those names are `hasp:queue:k`, a sorted
+ * set of tickets; `hasp:turn:k`, the ticket whose turn it is; `hasp:readers:k`, a sorted set of
+ * values; and `hasp:fence:k`, a counter. Numbers in the Lua are interpolated from constants; names
+ * are not, so that a reader sees them, and a test compares them.
  *
  * @module
  */
-import { ELSEWHERE, ReplyError } from "../../redis/errors.ts";
-
-/** Servers before Redis 5 refuse a script that writes after it has read the clock, by this text. */
-const TOO_OLD = "Write commands not allowed after non deterministic commands";
-const TOO_OLD_EXPLANATION =
-  "ERR the server is too old: fencing tokens, the restart guard, shared mode " +
-  "and waiting without polling need Redis 5 or newer";
-
-/** Dragonfly refuses a script that builds the name of a key, by this text. */
-const UNDECLARED = "script tried accessing undeclared key";
-const UNDECLARED_EXPLANATION =
-  "ERR the server refuses keys that a script builds: start Dragonfly with " +
-  "--default_lua_flags=allow-undeclared-keys";
-
-/** What follows a cluster's error about keys that another of its nodes has. */
-const CLUSTER_EXPLANATION =
-  ": the server is a node of a cluster, which takes commandNode() and a hash tag in each resource";
-/** How a server says that it is a replica: also inside the errors of scripts before Redis 7. */
-const DEMOTED = /^(READONLY|MASTERDOWN) |-READONLY /u;
+import { GRANTED, type Outcome } from "../../quorum/outcome.ts";
+import type { QuorumRequest } from "../../quorum/quorum_node.ts";
+import type { QueueTicket } from "../../quorum/queue_ticket.ts";
+import type { RawReply } from "../../redis/reply.ts";
 
 /** A script, and the digest that `EVALSHA` calls it by. */
 export interface Script {
@@ -35,29 +46,67 @@ export interface Script {
   readonly sha1: string;
 }
 
-/**
- * Joins the parts of a script. The numbers in them are repeated from constants; a test compares the
- * two.
- */
+/** Joins the parts of a script: mostly functions, each with a comment above it that is not sent. */
 export function lua(...parts: readonly string[]): string {
-  return parts.join("");
+  return parts.join("\n");
 }
 
 /**
- * An error reply, or one that explains it: if the server is too old for a script, refuses the names
- * of keys that it builds, or is a cluster's.
+ * One operation. A reply means something only together with its operation: most are answered by an
+ * integer.
  */
-export function explained(reply: ReplyError): ReplyError {
-  const { message } = reply;
-  if (message.includes(TOO_OLD)) return new ReplyError(TOO_OLD_EXPLANATION);
-  if (message.includes(UNDECLARED)) return new ReplyError(UNDECLARED_EXPLANATION);
-  return ELSEWHERE.test(message) ? new ReplyError(message + CLUSTER_EXPLANATION) : reply;
+export interface Operation<Content = QuorumRequest> extends Partial<Script> {
+  /** What it does: sets the keys, extends them, raises their counters, or deletes them. */
+  readonly kind: "acquire" | "extend" | "raise" | "release";
+  /** Whether it puts the request's ticket in the queues if it denies. */
+  readonly queues?: boolean;
+  /** The operation that does the same for many requests, each for one key. */
+  readonly many?: Operation<GroupRequest>;
+  /** `ARGV`: what its script gets behind the keys. Without a script, the whole command. */
+  argv(content: Content): string[];
+  /**
+   * What a reply that is no error means; `undefined` if the operation is never answered like this.
+   */
+  read(reply: RawReply, content: Content): Outcome | undefined;
 }
 
-/**
- * Whether a server refuses a command because it is a replica now, so that another one is the
- * primary.
- */
-export function isDemoted(error: unknown): error is ReplyError {
-  return error instanceof ReplyError && DEMOTED.test(error.message);
+/** An operation with a script. */
+export type ScriptOperation<Content = QuorumRequest> = Operation<Content> & Script;
+
+/** Requests whose keys one script gets; it replies to each as to the operation of one alone. */
+export interface GroupRequest extends QuorumRequest {
+  readonly requests: readonly QuorumRequest[];
+}
+
+/** Reads a reply that is the index of an outcome. */
+export function oneOf(...outcomes: readonly Outcome[]): Operation<unknown>["read"] {
+  return (reply) => typeof reply === "number" ? outcomes[reply] : undefined;
+}
+
+/** A grant replies 1, and with fencing tokens the counter. */
+export function grantOf(reply: RawReply, { counterHint }: QuorumRequest): Outcome | undefined {
+  return (counterHint === undefined ? reply === 1 : isCount(reply)) ? GRANTED : undefined;
+}
+
+/** Whether a reply is a counter of fencing tokens. */
+export function isCount(reply: RawReply): boolean {
+  return Number.isSafeInteger(reply) && Number(reply) > 0;
+}
+
+/** Whether a reply is an integer. */
+export function isNumber(reply: RawReply): reply is number {
+  return typeof reply === "number";
+}
+
+/** In place of an argument that a script does without. */
+export const NONE = "";
+
+/** The hint of a fencing token, as a script gets it. */
+export function hintArg({ counterHint }: QuorumRequest): string {
+  return counterHint === undefined ? NONE : String(counterHint);
+}
+
+/** What a script gets of a ticket: its id, the score that it asks for, and `agreed`. */
+export function ticketArgs({ ticketId, score, agreed }: QueueTicket): string[] {
+  return [ticketId, String(score), agreed ? "1" : NONE];
 }

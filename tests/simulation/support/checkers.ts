@@ -263,7 +263,7 @@ export class Checkers {
     return false;
   }
 
-  /** `held` and `remainingMs()` never claim more than a quorum of nodes has promised. */
+  /** `held` and `remainingMs()` never claim more than a quorum of nodes has reserved. */
   #checkClaim(held: Held, remainingMs: number): void {
     const { ledger, loop, plan } = this.#world;
     const { value, resources, extensions } = held.lock;
@@ -272,7 +272,7 @@ export class Checkers {
     const keeping = ledger.keepingUntil(value, resources, plan.nodes.length, untilMs);
     if (keeping < this.#quorumOf(held)) {
       const text = `${nameOf(held)} claims ${remainingMs.toFixed(3)} ms, for which only ` +
-        `${keeping} nodes promised to keep its keys`;
+        `${keeping} nodes reserved to keep its keys`;
       const assumed = this.#world.assumptions.clientClockKeepsSpeed(held.client.index);
       this.#world.failOnce(held, assumed, "handle-truth", text);
     }

@@ -1,8 +1,8 @@
 /**
- * What the nodes did and, by it, promised: written by the nodes, read by the checkers.
+ * What the nodes did and, by it, reserved: written by the nodes, read by the checkers.
  *
  * A node that sets a key promises to keep it for the TTL, by a clock that runs within the drift
- * allowance. What a node promised stays in the ledger when the node forgets it (data lost, clock
+ * allowance. What a node reserved stays in the ledger when the node forgets it (data lost, clock
  * stepped), so that a checker can distinguish a lock client that claims too much from a node that
  * kept too little.
  *
@@ -25,7 +25,7 @@ export interface Promised {
 /** What one node did with the keys of one value. */
 export interface Deeds {
   /** By key. */
-  readonly promised: Map<string, Promised>;
+  readonly reserved: Map<string, Promised>;
   /** Over which connections it was asked to release them. */
   readonly releasedOver: Set<number>;
   /** Whether a release was answered with an error, so that the keys are left to their TTL. */
@@ -63,7 +63,7 @@ export class Ledger {
     let deeds = nodes.get(node);
     if (!deeds) {
       deeds = {
-        promised: new Map(),
+        reserved: new Map(),
         releasedOver: new Set(),
         releaseRefused: false,
         reordered: false,
@@ -74,15 +74,15 @@ export class Ledger {
     return deeds;
   }
 
-  /** What a node promised about one key, or `undefined`. */
-  promised(value: string, node: number, key: string): Promised | undefined {
-    return this.#deeds.get(value)?.get(node)?.promised.get(key);
+  /** What a node reserved about one key, or `undefined`. */
+  reserved(value: string, node: number, key: string): Promised | undefined {
+    return this.#deeds.get(value)?.get(node)?.reserved.get(key);
   }
 
   /** A key was set. */
   set(value: string, node: number, key: string, connection: number): Promised {
     const deeds = this.of(value, node);
-    const before = deeds.promised.get(key);
+    const before = deeds.reserved.get(key);
     if (before?.setsLeft === 0 && !deeds.reordered) {
       this.misdeed(`node-${node + 1} ran the SET of ${value} for "${key}" twice`);
     }
@@ -93,9 +93,9 @@ export class Ledger {
     }
     if (deeds.releasedOver.size > 0) deeds.reordered = true;
     const setsLeft = Math.max(0, (before?.setsLeft ?? 1) - 1);
-    const promised = { untilMs: 0, setsLeft, extendedAtMs: undefined };
-    deeds.promised.set(key, promised);
-    return promised;
+    const reserved = { untilMs: 0, setsLeft, extendedAtMs: undefined };
+    deeds.reserved.set(key, reserved);
+    return reserved;
   }
 
   /** An extension ran, and the key was there. */
@@ -111,9 +111,9 @@ export class Ledger {
   }
 
   #entry(value: string, node: number, key: string): Promised {
-    const { promised } = this.of(value, node);
-    const entry = promised.get(key) ?? { untilMs: 0, setsLeft: 1, extendedAtMs: undefined };
-    promised.set(key, entry);
+    const { reserved } = this.of(value, node);
+    const entry = reserved.get(key) ?? { untilMs: 0, setsLeft: 1, extendedAtMs: undefined };
+    reserved.set(key, entry);
     return entry;
   }
 
@@ -126,14 +126,14 @@ export class Ledger {
   released(value: string, node: number, keys: readonly string[], connection: number): void {
     const deeds = this.of(value, node);
     for (const key of keys) {
-      const entry = deeds.promised.get(key);
+      const entry = deeds.reserved.get(key);
       if (entry) entry.untilMs = 0;
     }
     deeds.releasedOver.add(connection);
   }
 
   /**
-   * How many nodes promised to keep all keys until then.
+   * How many nodes reserved to keep all keys until then.
    *
    * @param value Whose.
    * @param keys Which.
@@ -150,8 +150,8 @@ export class Ledger {
     const nodes = this.#deeds.get(value);
     if (!nodes) return 0;
     for (let node = 0; node < nodeCount; node++) {
-      const promised = nodes.get(node)?.promised;
-      if (promised && keys.every((key) => (promised.get(key)?.untilMs ?? 0) >= untilMs)) keeping++;
+      const reserved = nodes.get(node)?.reserved;
+      if (reserved && keys.every((key) => (reserved.get(key)?.untilMs ?? 0) >= untilMs)) keeping++;
     }
     return keeping;
   }
@@ -166,8 +166,8 @@ export class Ledger {
     let found = 0;
     const nodes = this.#deeds.get(value);
     for (let node = 0; node < nodeCount; node++) {
-      const promised = nodes?.get(node)?.promised;
-      if (promised && keys.every((key) => (promised.get(key)?.extendedAtMs ?? -1) >= fromMs)) {
+      const reserved = nodes?.get(node)?.reserved;
+      if (reserved && keys.every((key) => (reserved.get(key)?.extendedAtMs ?? -1) >= fromMs)) {
         found++;
       }
     }

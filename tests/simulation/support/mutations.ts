@@ -96,7 +96,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "a node that is filled in counts at once",
   ],
   "missing-key-counts-as-extended": [
-    inPart(3, inPart(2, becomes("GRANTED"))),
+    inPart(2, becomes("GRANTED")),
     "a key that is missing counts as extended",
   ],
   "filled-in-after-its-end": [always, "a lock that is over is filled in"],
@@ -215,7 +215,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "release-notifies-nobody": [
     "a release notifies nobody",
     ["local notified = notify(key, nil, not found)", "local notified = false"],
-    ["waiting = pass(key, score and own, held[index], not ours[index]) or waiting", ""],
+    ["waiting = pass(key, score and own, found[index], not dropped[index]) or waiting", ""],
   ],
   "group-notifies-nobody": [
     "releases of one tick notify nobody",
@@ -223,13 +223,13 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "group-does-not-compare": [
     "releases of one tick do not compare",
-    ["local mine = found[index] == ARGV[index]", "local mine = found[index]"],
+    ["local holds = found[index] == ARGV[index]", "local holds = found[index]"],
   ],
   "newcomers-overtake": [
     "newcomers pass those who wait",
     [
-      "for index, key in ipairs(ticket and not blocked and KEYS or {}) do\n  local left, isOver",
-      "for index, key in ipairs({}) do\n  local left, isOver",
+      "for index, key in ipairs(ticket and not blocked and KEYS or {}) do\n  local leftMs, isOver",
+      "for index, key in ipairs({}) do\n  local leftMs, isOver",
     ],
   ],
   "dead-waiter-notified": [
@@ -289,7 +289,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "full-node-refuses-adoptions": [
     "a full node refuses adoptions",
-    ["  redis.call('PEXPIRE', key, lives[index])\n", ""],
+    ["  redis.call('PEXPIRE', key, ttls[index])\n", ""],
   ],
   "adoption-takes-any-key": [
     "a lock of another is adopted",
@@ -304,11 +304,11 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "entered-reader-notifies-nobody": [
     "a reader that enters does not notify the next",
-    ["rouse(key, nil, 0, lives[index] == -2 and 0 or 3)", ""],
+    ["rouse(key, nil, 0, isFree and 0 or 3)", ""],
   ],
   "reader-deletes-the-marker": [
     "a reader that leaves frees the key though others hold it",
-    ["not (own and settle(key)) and found", "not (own and redis.call('DEL', key)) and found"],
+    ["not (holds and settle(key)) and found", "not (holds and redis.call('DEL', key)) and found"],
   ],
   "key-expires-with-the-last-comer": [
     "a key expires with the reader that came last",
@@ -327,16 +327,16 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "counter-starts-from-any-hint": [
     "a client's clock decides what a counter starts from",
     [
-      "local start = math.abs(hint - now) > 60000000 and now or tonumber(hint)",
+      "local start = math.abs(hint - nowUs) > ${HINT_TOLERANCE_US} and nowUs or tonumber(hint)",
       "local start = tonumber(hint)",
     ],
-    ["if math.abs(hint - start) <= 60000000 then", "if true then"],
+    ["if math.abs(hint - start) <= ${HINT_TOLERANCE_US} then", "if true then"],
   ],
   "leaping-counter-expires-early": [
     "a counter that a token has put ahead of the clock expires in a week",
     [
-      "local ttl = 691200000 + math.max(0, math.ceil((highest - now) / 1000))",
-      "local ttl = 691200000",
+      "local ttlMs = ${COUNTER_TTL_MS} + math.max(0, math.ceil((highest - nowUs) / 1000))",
+      "local ttlMs = ${COUNTER_TTL_MS}",
     ],
   ],
 };

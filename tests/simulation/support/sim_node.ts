@@ -451,12 +451,12 @@ export class SimNode {
       if (operation === "release" || now !== value || database !== this.#database) return;
       if (operation === "acquire" && was === value) return;
       if (replaces !== undefined) this.#ledger.replaced(replaces, this.index, key);
-      const promised = operation === "acquire"
+      const reserved = operation === "acquire"
         ? this.#ledger.set(value, this.index, key, session.id)
         : this.#ledger.extended(value, this.index, key, nowMs);
       const untilMs = nowMs + livesMs / this.#rateMax;
       const shortened = was === value && livesMs < before[at].remainingMs;
-      promised.untilMs = shortened ? untilMs : Math.max(promised.untilMs, untilMs);
+      reserved.untilMs = shortened ? untilMs : Math.max(reserved.untilMs, untilMs);
     });
     if (operation === "release") this.#ledger.released(value, this.index, keys, session.id);
     else if (database !== this.#database) {

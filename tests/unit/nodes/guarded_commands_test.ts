@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { commandNode } from "../../../src/nodes/mod.ts";
 import { type QuorumNode, quorumNodes } from "../../../src/quorum/quorum_node.ts";
-import { CREATED } from "../../../src/redis_node/scripts/creation.ts";
+import { CREATED } from "../../../src/redis_node/restart_guard.ts";
 import { systemClock } from "../../../src/time/clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClient } from "../../support/fake_client.ts";

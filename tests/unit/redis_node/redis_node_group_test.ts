@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
-import { EXTEND_MANY, RELEASE_MANY } from "../../../src/redis_node/scripts/group.ts";
+import { EXTEND, EXTEND_MANY } from "../../../src/redis_node/scripts/extend.ts";
+import { RELEASE_MANY } from "../../../src/redis_node/scripts/release.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
 import { wire } from "../../support/fake_transport.ts";

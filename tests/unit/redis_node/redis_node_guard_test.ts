@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
-import { CREATED } from "../../../src/redis_node/scripts/creation.ts";
+import { CREATED } from "../../../src/redis_node/restart_guard.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { FakeRequest, SCORE, TICKET_ID, ticketOf } from "../../support/fake_request.ts";
 import { wire } from "../../support/fake_transport.ts";
