@@ -177,6 +177,7 @@ function begin(call: LockCall): Round<ClientState> {
   call.attempts++;
   call.startClock(round.sinceMs);
   round.connectingMs = call.connectingMs(round.sinceMs);
+  if (call.waitMs === 0 && !call.adopts) round.waitsFor = "grant";
   return round;
 }
 
@@ -185,13 +186,11 @@ function detailsOf(call: LockCall): RoundDetails | undefined {
   const { client, settings: { restartGuardMs, fencing }, mode, adopts, admitted, waiter } = call;
   const ticket = waiter?.nextTicket(call.leftMs());
   const pool = call.pool?.next(ticket !== undefined);
-  const seeksGrant = call.waitMs === 0 && !adopts;
-  const isPlain = !ticket && !pool && !mode && !adopts && !seeksGrant && !fencing;
+  const isPlain = !ticket && !pool && !mode && !adopts && !fencing;
   return isPlain && restartGuardMs === 0 ? undefined : {
     ticket,
     pool,
     mode,
-    seeksGrant,
     replaces: adopts?.value,
     entersAtOnce: admitted,
     guardMs: restartGuardMs,

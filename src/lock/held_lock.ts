@@ -421,6 +421,7 @@ export class HeldLock extends TimerEntry {
     }
     const { keptMs } = this;
     const round = this.#newRelease();
+    round.waitsFor = "reasons"; // the lock was gone, or the nodes do not answer
     const asked = round.ask(askToRelease, settings.nodeTimeoutMs);
     this.#deleteFormer();
     if (crowded) client.endCall();

@@ -80,15 +80,10 @@ export function decide(granted: number, pending: number, quorum: number): Decisi
   return granted + pending < quorum ? "refused" : "open";
 }
 
-/** What only few rounds have: few requests, or few ways to wait for the answers. */
+/** What only few rounds have. */
 export interface RoundDetails extends RequestDetails {
   /** The TTL, if it differs from that of the round which this one follows. */
   readonly ttlMs?: number;
-  /**
-   * Whether it lingers for a grant if it is refused without one. A round with a ticket always
-   * lingers.
-   */
-  readonly seeksGrant?: boolean;
 }
 
 /** Its details are properties of its own, if it has any. */
@@ -119,6 +114,12 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
    * acquisition does.
    */
   connectingMs = 0;
+  /**
+   * What a refusal waits for, although it is decided: for nothing; for a moment, because a node may
+   * have granted and others not; or for the reasons, until it is certain that a majority denied, or
+   * that too few nodes answer. A round with a ticket always waits for a moment.
+   */
+  waitsFor: "nothing" | "grant" | "reasons" = "nothing";
   /** When the round began, before the first byte was sent: by the continuous clock. */
   readonly startMs: number;
   /** The same by the monotonic clock. */
@@ -133,8 +134,6 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   /** The round that won the lock which this one extends or releases. */
   readonly #origin: Round<Nodes> | undefined;
   readonly #answers: number[];
-  /** Whether a refusal waits for more answers, because the reason matters. */
-  #waitsForReasons = false;
   #cancelled = false;
   #timeoutMs = 0;
   #settle: (() => void) | undefined = undefined;
@@ -200,7 +199,6 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   ask(question: Question, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const { nodes, wheel } = this.nodeSet;
     this.#timeoutMs = timeoutMs;
-    this.#waitsForReasons = question === askToRelease;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       question(nodes[nodeIndex], this, nodeIndex);
     }
@@ -252,8 +250,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   /** Whether there is nothing more to wait for. */
   get settled(): boolean {
     const { decision } = this;
-    if (decision !== "refused" || !this.#waitsForReasons) return decision !== "open";
-    // A release without a quorum has to know why: the lock was gone, or the nodes do not answer.
+    if (decision !== "refused" || this.waitsFor !== "reasons") return decision !== "open";
     return this.deniedByMajority || this.pending === 0;
   }
 
@@ -421,7 +418,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   #settleIfDecided(): void {
     if (!this.#settle || !this.settled) return;
     const { nodeSet: { wheel } } = this;
-    const lingers = this.ticket || this.seeksGrant && this.granted === 0 && !this.unanswered;
+    const seeksGrant = this.waitsFor === "grant" && this.granted === 0 && !this.unanswered;
+    const lingers = this.ticket || seeksGrant;
     if (!lingers || this.pending === 0 || this.decision !== "refused") return this.stop();
     // A caller that is denied waits anyway. So it lingers, for as long again, for the answers of
     // the last nodes: those that deny need no release. One that may not wait learns whether it is
