@@ -13,7 +13,7 @@ import type { FencedLock, Lock, LockOf } from "./lock/lock.ts";
 import { lead, type Routine, runUsing, withRoutine } from "./lock/using.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import type { QuorumNode } from "./quorum/quorum_node.ts";
-import { LockOptions, type RedlockOptions } from "./options.ts";
+import { LockOptions, type RedlockOptions, type Settings } from "./options.ts";
 import { checkResources } from "./resources.ts";
 import { checkAbility, checkNodes, takeNodes } from "./client_nodes.ts";
 import { ClientState } from "./lock/client_state.ts";
@@ -228,9 +228,10 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     options?: RedlockOptions & { fencing?: F | undefined },
   ): Promise<LockOf<F>> {
     const { client, options: defaults } = insideOf(this, "adopt lock");
-    let settings = defaults.resolve("adopt lock", options);
-    const given = readToken(token, settings.keyPrefix);
-    if (given.keptMs > settings.atLeastMs) settings = { ...settings, atLeastMs: given.keptMs };
+    const resolved = defaults.resolve("adopt lock", options);
+    const given = readToken(token, resolved.keyPrefix);
+    const atLeastMs = Math.max(resolved.atLeastMs, given.keptMs);
+    const settings: Settings = { ...resolved, atLeastMs, any: false, mode: "exclusive" };
     checkAbility("adopt lock", client.nodes, "adopt");
     if (settings.fencing) checkAbility("adopt lock", client.nodes, "raiseCounters");
     const call = new LockCall(client, settings, given.resources, "acquire", given);

@@ -20,8 +20,8 @@
 import { type LockLostError, lostError } from "../errors.ts";
 import { isHopeless } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
+import { backoffMs } from "../time/backoff.ts";
 import { pause } from "../time/pause.ts";
-import { backoffMs } from "../waiting/polling.ts";
 import { holderOf } from "../holder.ts";
 import { reportKey } from "./inspection.ts";
 import { type LockCall, refusal, reportRefusal } from "./lock_call.ts";
@@ -66,7 +66,7 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   if (isLast || isHopeless(votes, nodes.length, quorum)) throw refusal(call, denied);
   const { retryDelayMs, retryDelayMaxMs, signal } = settings;
   const limitMs = split ? Math.max(2 * denied.slowestMs, SPLIT_MS_MIN) : retryDelayMs;
-  const pauseMs = backoffMs(wheel, { retryDelayMs: limitMs, retryDelayMaxMs }, attempts - 1);
+  const pauseMs = backoffMs(wheel.random, { retryDelayMs: limitMs, retryDelayMaxMs }, attempts - 1);
   await pause(wheel, pauseMs, signal);
 }
 

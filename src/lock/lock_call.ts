@@ -14,10 +14,10 @@ import { isHopeless, lockHeldError, quorumError } from "../messages.ts";
 import type { Settings } from "../options.ts";
 import { CONNECTING_MS_MAX } from "../quorum/ask_node.ts";
 import { type Round, ROUNDS_MAX } from "../quorum/round.ts";
+import { backoffMs } from "../time/backoff.ts";
 import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
 import { keysName, readersName } from "../resources.ts";
-import { backoffMs } from "../waiting/polling.ts";
 import type { QueuedWaiter } from "../waiting/queued_waiter.ts";
 import type { ClientState } from "./client_state.ts";
 import type { HandedOver } from "./hand_over_token.ts";
@@ -62,7 +62,7 @@ export class LockCall {
   waitMs: number;
   /** The lock that it adopts, if it does. */
   readonly adopts: HandedOver | undefined;
-  /** Set if the lock is in shared mode; one that is adopted is not. */
+  /** Set if the lock is in shared mode. */
   readonly mode: "shared" | undefined;
   /**
    * Whether a call in shared mode that it was behind has the lock now: its next attempt passes
@@ -105,10 +105,9 @@ export class LockCall {
     this.client = client;
     this.settings = settings;
     this.resources = resources;
-    const any = settings.any && adopts === undefined;
     this.keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
-    this.pool = any ? new Pool(client, this.keys) : undefined;
-    this.mode = settings.mode === "shared" && adopts === undefined ? "shared" : undefined;
+    this.pool = settings.any ? new Pool(client, this.keys) : undefined;
+    this.mode = settings.mode === "shared" ? "shared" : undefined;
     this.localName = this.pool?.name ??
       (this.mode ? readersName(keysName(this.keys)) : keysName(this.keys));
     this.purpose = purpose;
@@ -279,7 +278,7 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
   if (queue) queue.latest = denied;
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
   if (waiter) await waiter.wait(attempt, leftMs, signal, denied);
-  else await pause(wheel, Math.min(backoffMs(wheel, settings, attempt), leftMs), signal);
+  else await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);
   const { resources, elapsedMs } = call;
   if (onEvent && waiter?.notified) emit(onEvent, { type: "woken", resources, elapsedMs });
   await coolDown(call, denied);

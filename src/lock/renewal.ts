@@ -92,7 +92,7 @@ async function extendAgain(lock: HeldLock): Promise<void> {
   const startMs = continuous.nowMs();
   const failed = await tryExtend(lock, ttlMs);
   const dueMs = failed
-    ? continuous.nowMs() + retryDelayMs(ttlMs)
+    ? continuous.nowMs() + tryAgainMs(ttlMs)
     : startMs + ttlMs * EXTEND_AFTER_FACTOR;
   lock.extendAt(dueMs, extendAgain);
 }
@@ -126,12 +126,12 @@ export async function extend(
       if (wheel.continuous.nowMs() >= endMs) {
         throw quorumError("extend", resources, votes, nodes.length);
       }
-      await pause(wheel, Math.min(retryDelayMs(lock.settings.ttlMs), lock.remainingMs()), signal);
+      await pause(wheel, Math.min(tryAgainMs(lock.settings.ttlMs), lock.remainingMs()), signal);
     }
   }
 }
 
-function retryDelayMs(ttlMs: number): number {
+function tryAgainMs(ttlMs: number): number {
   return Math.max(ttlMs * RETRY_FACTOR, RETRY_MS_MIN);
 }
 

@@ -18,7 +18,7 @@ import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, SenderEvents } from "../redis_node/command_sender.ts";
 import { commandOf, releaseOperation } from "../redis_node/operations.ts";
 import { repliesTo } from "../redis_node/replies.ts";
-import { retryDelayMs } from "../time/retry_delay.ts";
+import { backoffMs, BACKOFFS } from "../time/backoff.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import { type CommandAnswer, connectionError, type Exchange, Exchanges } from "./exchanges.ts";
@@ -346,7 +346,7 @@ export class OrderedSender implements CommandSender {
   }
 
   #probeLater(): void {
-    const delayMs = retryDelayMs(this.#wheel.random, this.#probes++);
+    const delayMs = backoffMs(this.#wheel.random, BACKOFFS.server, this.#probes++);
     const probe = this.#probe = this.#wheel.after(delayMs, async () => {
       await this.#ping();
       if (this.#silent) this.#probes = 0; // the time-out was a delay

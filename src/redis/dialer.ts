@@ -5,7 +5,7 @@
  * @module
  */
 import type { GetCredentials } from "../credentials.ts";
-import { retryDelayMs } from "../time/retry_delay.ts";
+import { backoffMs, BACKOFFS } from "../time/backoff.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
 import { credentialsOf, type RedisAddress } from "./address.ts";
@@ -141,7 +141,7 @@ export class Dialer {
 
   /** Opens another stream after a delay. */
   dialLater(): void {
-    const delayMs = retryDelayMs(this.#wheel.random, this.#failures++);
+    const delayMs = backoffMs(this.#wheel.random, BACKOFFS.server, this.#failures++);
     this.#retry = this.#wheel.after(delayMs, () => this.dial());
   }
 

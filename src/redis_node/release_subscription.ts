@@ -10,7 +10,7 @@
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";
 import { ConnectionError, ReplyError } from "../redis/errors.ts";
 import { timeReplyMs } from "../redis/reply.ts";
-import { retryDelayMs } from "../time/retry_delay.ts";
+import { backoffMs, BACKOFFS } from "../time/backoff.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 import type { ChannelListener, CommandSender, ServerAccess } from "./command_sender.ts";
@@ -187,7 +187,7 @@ export class ReleaseSubscription {
     const { clock, random } = this.#server.wheel;
     if (clock.monotonicMs() - (this.#sinceMs ?? Infinity) >= STABLE_MS) this.#losses = 0;
     this.#end();
-    this.#wait(retryDelayMs(random, this.#losses++), () => this.#begin());
+    this.#wait(backoffMs(random, BACKOFFS.server, this.#losses++), () => this.#begin());
     this.#listener!.onUnsubscribed(this.#nodeIndex);
   }
 

@@ -16,6 +16,12 @@
  * - Too few nodes can notify it, so it polls (`#planAsk`); or one more can than when it last asked
  *   (`#joinMs`).
  *
+ * **Its life.** It is made for the first call of this client that must wait, and serves one call
+ * after another. While the client has the lock it is parked: the ticket stays in the queues, and
+ * the release takes it out. Then the next call is `requeue`d with a new ticket. It leaves when no
+ * call waits, and is dropped (`LocalQueues.dropWaiter`) when the call has a lock that others may
+ * have beside it, or must wait for a cooldown.
+ *
  * @module
  */
 import type { ContendedResource } from "./contended_resource.ts";
@@ -28,9 +34,9 @@ import type { QueueMessage, QueuePosition, QueueTicket } from "../quorum/queue_t
 import type { Settings } from "../options.ts";
 import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
+import { backoffMs, BACKOFFS } from "../time/backoff.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
-import { backoffMs, BACKOFFS } from "./polling.ts";
 import { Ticket, type WaitingCall } from "./ticket.ts";
 import { WatchedTurn } from "./watched_turn.ts";
 
@@ -239,7 +245,7 @@ export class QueuedWaiter implements TicketListener {
     if (!this.#pause) return;
     this.#askMs = Math.min(this.#askMs, this.#joinMs());
     if (this.ticket.stands && !this.#notifications.hasQuorum) {
-      const delayMs = backoffMs(this.#nodeSet.wheel, this.settings, 0);
+      const delayMs = backoffMs(this.#random, this.settings, 0);
       this.#askMs = Math.min(this.#askMs, this.#nowMs + delayMs);
     }
     this.#pause.end();
@@ -293,11 +299,11 @@ export class QueuedWaiter implements TicketListener {
    * back.
    */
   #planNotified(): void {
-    const { quorum, wheel } = this.#nodeSet;
+    const { quorum } = this.#nodeSet;
     if (this.#unanswered && bitCount(this.#notifiedOn) < quorum) return;
     if (this.#isBeside && this.#entries > 0) {
       if (this.#notifiedMs !== Infinity) return;
-      this.#notifiedMs = this.#nowMs + backoffMs(wheel, BACKOFFS.entry, this.#entries);
+      this.#notifiedMs = this.#nowMs + backoffMs(this.#random, BACKOFFS.entry, this.#entries);
       return;
     }
     // If the last ask followed a notification, too, that was not enough.
@@ -324,7 +330,7 @@ export class QueuedWaiter implements TicketListener {
     if (!isReady && !this.ticket.isQueued) {
       return this.#nowMs + this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt;
     }
-    const pollMs = this.#nowMs + backoffMs(this.#nodeSet.wheel, this.settings, attempt);
+    const pollMs = this.#nowMs + backoffMs(this.#random, this.settings, attempt);
     if (denied.unanswered) return pollMs;
     const freeInMs = this.ticket.freeInMs(denied);
     if (freeInMs.length >= quorum) {
@@ -415,7 +421,7 @@ export class QueuedWaiter implements TicketListener {
     if (!hasQuorum || !isReady || !this.ticket.canJoin) return Infinity;
     if (this.ticket.score === 0) return this.#nowMs; // it was never sent
     const limits = this.ticket.isQueued ? BACKOFFS.join : BACKOFFS.recovery;
-    return this.#nowMs + backoffMs(this.#nodeSet.wheel, limits, this.ticket.joins);
+    return this.#nowMs + backoffMs(this.#random, limits, this.ticket.joins);
   }
 
   /**
