@@ -56,7 +56,7 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "709d9bdbc8c0dc255a63510932e917cce0f25763",
+  sha1: "6a39d00e471e5b10ca6417a8c1d49ba3dcf5c020",
   read(reply, request) {
     if (this.queues && isPosition(reply, POSITION_LENGTH)) return QUEUED;
     return !this.queues && reply === 0 ? DENIED : grantOf(reply, request);

@@ -105,7 +105,7 @@ for index, name in ipairs(KEYS) do
 end
 return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "06c523c9a766595f4e3fd544badb5bfcac6f7768",
+  sha1: "f9ea8c7bfeb9f87f7e62a2b17ae7852eff4f3365",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

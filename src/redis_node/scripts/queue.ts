@@ -23,9 +23,10 @@
  * A script that frees a key gives the first ticket its turn. It keeps under `hasp:turn:<key>` whose
  * turn it is, and for how long by its own clock. If nobody subscribes to the ticket's channel, the
  * client is gone: the script drops the ticket, and goes on with the next one. A script that finds a
- * turn over drops all who are ahead of its caller. While no ticket was notified, as after the end
- * of a key's TTL, nobody has a turn: the next ask gives it to the first. A ticket for any one of
- * several keys has one turn at a time, so the next key that is free goes to the next ticket.
+ * turn over drops all who are ahead of its caller; but for 50 ms a newcomer may not do that,
+ * because others are about to. While no ticket was notified, as after the end of a key's TTL,
+ * nobody has a turn: the next ask gives it to the first. A ticket for any one of several keys has
+ * one turn at a time, so the next key that is free goes to the next ticket.
  *
  * A ticket leaves the queue when its client gets the key, gives up, is gone, or is overtaken. One
  * whose wait is over is gone, too: its host may be stopped or cut off, with open connections. A
@@ -207,17 +208,19 @@ end`,
 export const ASK_LUA: string = /* @__PURE__ */ lua(
   // For how long a free key is another ticket's than `own`; gives the first its turn if nobody has
   // one. `false` if it is `own`'s, and then also whether that overtakes: the turn of one ahead is
-  // over. If a quorum has `agreed` on the score of `own`, and the first's is later, `own` has only
-  // lost its place on this node.
+  // over; if `own` is not in the queue, and several are, for 50 ms more. If a quorum has `agreed`
+  // on the score of `own`, and the first's is later, `own` has only lost its place on this node.
   `local function blockedMs(key, own, score, agreed)
-  local first = redis.pcall('ZRANGE', 'hasp:queue:' .. key, 0, 0, 'WITHSCORES')
+  local queue = 'hasp:queue:' .. key
+  local first = redis.pcall('ZRANGE', queue, 0, 1, 'WITHSCORES')
   if not first[1] or first[1] == own then return false end
   if agreed == '1' and tonumber(score) < tonumber(first[2]) then return false end
   local ticket, leftMs = turn(key)
   if ticket == own then return false end
-  if ticket and leftMs > 0 then return leftMs end
-  if ticket then return false, true end
-  return notify(key, own)
+  if not ticket then return notify(key, own) end
+  if first[3] and not redis.pcall('ZSCORE', queue, own) then leftMs = leftMs + ${WATCH_STEP_MS} end
+  if leftMs > 0 then return leftMs end
+  return false, true
 end`,
   // Takes a ticket out of the queue of a key that it is about to get, and ends the turn for it.
   // Reports to the watchers that the key is taken. If it `overtakes`, drops all tickets ahead of

@@ -139,7 +139,7 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "da55ce11aa95e94da93350dc9ef7081eaaf30cbb",
+  sha1: "e39d83dcdf3915379ecc93f746b2500d39cee49f",
 };
 
 /**

@@ -232,6 +232,10 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
       "for index, key in ipairs({}) do\n  local leftMs, isOver",
     ],
   ],
+  "newcomer-has-the-turn-of-the-next": [
+    "a newcomer may have a key as soon as another's turn for it is over",
+    ["if first[3] and not redis.pcall('ZSCORE', queue, own) then", "if false then"],
+  ],
   "dead-waiter-notified": [
     "one that died is notified, and nobody else",
     ["if receivers ~= 0 then", "if true then"],

@@ -232,6 +232,17 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     distancesMs: [0, 5, 5],
     missing: all(expectSoon(1, 50, 200), expectSoon(2, 50, 500)),
   }),
+  scenario("Q16", "one that comes as another's turn ends does not starve the next in the queue", {
+    catches: ["newcomer-has-the-turn-of-the-next"],
+    clients: [
+      [{ resources: ["b"], ttlMs: 10_000, holdMs: 6_000 }],
+      [waits(20, { resources: ["a", "b"] })],
+      [waits(50)],
+      Array.from({ length: 60 }, (_, index) => waits(index * 64, { holdMs: 5, waitMs: 10_000 })),
+    ],
+    distancesMs: [0, 0, 5, 0],
+    missing: expectSoon(2, 50, 500),
+  }),
   scenario("Q17", "one that is far away gets its turn beside those that are near", {
     clients: [
       ...[0, 1].map((start) =>
