@@ -156,23 +156,21 @@ function settleQueue(call: LockCall, held: HeldLock): void {
     if (waiter) localQueues.dropWaiter(localName, held.round);
     localQueues.admit(localName, call);
     localQueues.addReader(keysName(call.keys), held);
-  } else if (call.queuesUp) {
+  } else {
     // The next one asks when the lock ends.
     localQueues.promote(localName, call, held);
-  } else {
-    // It did not queue up: it has the queue only if no call of this client waits in it.
-    localQueues.enter(localName, held);
   }
 }
 
 /** An attempt, before its first byte is sent. */
 function begin(call: LockCall): Round<ClientState> {
   const { client, settings: { ttlMs, label }, pool } = call;
+  const details = detailsOf(call);
   // mutation: one-value-for-all-attempts
   // mutation: adopted-value-kept
   const value = client.newValue(label);
   const keys = pool ? [pool.key] : call.keys;
-  const round = new Round(client, keys, value, ttlMs, detailsOf(call)); // step 1: it reads the clocks
+  const round = new Round(client, keys, value, ttlMs, details); // step 1: it reads the clocks
   call.admitted = false;
   call.attempts++;
   call.startClock(round.sinceMs);

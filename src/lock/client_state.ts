@@ -41,11 +41,6 @@ export class Cooldowns {
     this.#clock = clock;
   }
 
-  /** How many keys are remembered. */
-  get size(): number {
-    return this.#endsMs.size;
-  }
-
   /**
    * Begins the cooldown of keys.
    *

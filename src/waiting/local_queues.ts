@@ -161,9 +161,9 @@ export class LocalQueues {
     else if (!this.#contended.get(name)?.isForeignSeen(this.#nowMs)) this.#contended.delete(name);
   }
 
-  /** The first call has the lock now. */
+  /** The first call has the lock now, or one that did not queue up while no call is the first. */
   promote(name: string, caller: Owner, held: Owner): void {
-    if (!this.isFirst(name, caller)) return;
+    if (!this.isFirst(name, caller)) return void this.enter(name, held);
     this.#owners.set(name, held);
     const queue = this.#queues.get(name);
     if (!queue) return;
