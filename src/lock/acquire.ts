@@ -23,7 +23,7 @@
  * outside the claim: that is what the fencing token is for.
  *
  * **Argument.** The numbers of the steps are those in the code of {@linkcode acquire},
- * `held_lock.ts`, `renewal.ts` and `undo.ts`.
+ * `held_lock.ts`, `renewal.ts` and `release.ts`.
  *
  * 1. *Start.* {@linkcode Round} reads the client's clocks before the first byte is sent. So every
  *    key of the attempt is set after that reading, and by assumption 1 no node drops it before the
@@ -85,7 +85,7 @@ import { Lock } from "./lock.ts";
 import { becomeFirst, crowded, type LockCall, modeOf, reportAbort, wait } from "./lock_call.ts";
 import { keysName } from "../resources.ts";
 import { renew } from "./renewal.ts";
-import { undoAttempt } from "./undo.ts";
+import { undoAttempt } from "./release.ts";
 
 /**
  * Makes attempts until one wins the lock or the wait is over. A call that may wait queues up:

@@ -25,7 +25,7 @@ import { pause } from "../time/pause.ts";
 import { holderOf } from "../holder.ts";
 import { reportKey } from "./inspection.ts";
 import { type LockCall, refusal, reportRefusal } from "./lock_call.ts";
-import { deleteValue } from "./undo.ts";
+import { deleteValue } from "./release.ts";
 
 /**
  * How many attempts are made at least, if no node takes too long and neither this client nor

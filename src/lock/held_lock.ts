@@ -32,7 +32,7 @@ import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "./client_state.ts";
 import { holderOf } from "../holder.ts";
-import { deleteValue, takeBack, undoAttempt } from "./undo.ts";
+import { deleteFormer, type Former, releaseOf, takeBack, undoAttempt } from "./release.ts";
 import { LockSignal } from "./lock_signal.ts";
 import { whyOver } from "./why_over.ts";
 import { keepsSignals } from "../time/clock.ts";
@@ -76,12 +76,8 @@ export class HeldLock extends TimerEntry {
   declare context?: OwnContext;
   /** Until when its keys are to live at least, by the monotonic clock. */
   declare keptUntilMs?: number;
-  /**
-   * Of an adopted lock: the value that it has replaced, which some nodes may still have; until
-   * when, by the monotonic clock; and whether the keys get it back if the lock ends now, because
-   * its call does not have it yet.
-   */
-  declare former?: { readonly value: string; readonly untilMs: number; returns: boolean };
+  /** Of an adopted lock: the value that it has replaced. */
+  declare former?: Former;
   /** The handle, if the lock ends when neither that nor a signal is left. */
   #handle: WeakRef<object> | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
@@ -324,7 +320,7 @@ export class HeldLock extends TimerEntry {
     // mutation: giver-keeps-holding
     this.#finish("handed-over");
     this.#released = Promise.resolve(false);
-    this.#deleteFormer();
+    if (this.former) deleteFormer(this.round, this.former);
     this.leaveLocalQueue();
     if (!onEvent) return;
     const [holder, heldMs] = [holderOf(round.value), round.tookMs];
@@ -387,8 +383,8 @@ export class HeldLock extends TimerEntry {
 
   /** Takes the keys back now, and does not wait for it. */
   #takeBack(): void {
-    takeBack(this.round, this.#newRelease());
-    this.#deleteFormer();
+    takeBack(this.round, releaseOf(this.round, this.keptUntilMs));
+    if (this.former) deleteFormer(this.round, this.former);
   }
 
   #runOut(): void {
@@ -420,43 +416,14 @@ export class HeldLock extends TimerEntry {
       inside = await client.releases.wait(Infinity); // else the client closes, and all are sent now
     }
     const { keptMs } = this;
-    const round = this.#newRelease();
+    const round = releaseOf(this.round, this.keptUntilMs);
     round.waitsFor = "reasons"; // the lock was gone, or the nodes do not answer
     const asked = round.ask(askToRelease, settings.nodeTimeoutMs);
-    this.#deleteFormer();
+    if (this.former) deleteFormer(this.round, this.former);
     if (crowded) client.endCall();
     await asked;
     if (inside) client.releases.leave();
     return this.#concludeRelease(round, active, keptMs);
-  }
-
-  /**
-   * What has the nodes delete the keys, and take the ticket out of their queues. If the keys are to
-   * live on, the ticket leaves by itself, because nobody is notified then.
-   */
-  #newRelease(): Round<ClientState> {
-    const { round: won, client: { nodes } } = this;
-    // A lock of a pool, and one in shared mode, has left the queues when it was won.
-    const ticket = won.pool || won.mode ? undefined : won.ticket;
-    // mutation: at-least-is-forgotten
-    if (this.keptMs > 0) {
-      const { keptUntilMs, client: { wheel: { clock } } } = this;
-      if (ticket) { for (const node of nodes) node.leaveQueue?.(won.keys, ticket.ticketId); }
-      return won.follow({ keptMs: () => keptUntilMs! - clock.monotonicMs() });
-    }
-    return won.follow(ticket && { ticket });
-  }
-
-  /**
-   * Has the former value of an adopted lock deleted on the nodes that have not adopted it: until
-   * the lock ends, each extension has them adopt it.
-   */
-  #deleteFormer(): void {
-    const { former, client, round } = this;
-    if (!former || former.returns) return;
-    const ttlMs = former.untilMs - client.wheel.clock.monotonicMs();
-    // mutation: former-value-stays
-    if (ttlMs > 0) deleteValue(client, round.keys, former.value, ttlMs, round);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { assertEquals, assertLess } from "@std/assert";
-import { undoAttempt } from "../../../src/lock/undo.ts";
+import { undoAttempt } from "../../../src/lock/release.ts";
 import type { SubscribeChannel } from "../../../src/nodes/mod.ts";
 import type { QuorumNode } from "../../../src/quorum/quorum_node.ts";
 import { createNodeSet } from "../../support/node_set.ts";

@@ -7,7 +7,7 @@ import {
   QUEUED,
   UNSENT,
 } from "../../../src/quorum/outcome.ts";
-import { takeBack } from "../../../src/lock/undo.ts";
+import { takeBack } from "../../../src/lock/release.ts";
 import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { Round } from "../../../src/quorum/round.ts";
 import { Cluster } from "../../support/cluster.ts";

@@ -1,11 +1,12 @@
 /**
- * Taking back what a round may have set, without waiting for it (step 5 of the argument in
- * `acquire.ts`).
+ * Having nodes delete keys: the release of a lock, and taking back what a round may have set,
+ * without waiting for it (step 5 of the argument in `acquire.ts`).
  *
  * @module
  */
 import { type NodeSet, type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
+import type { Clock } from "../time/clock.ts";
 
 /**
  * Undoes an attempt that did not become a lock: its keys are deleted, or, if it is an adoption, get
@@ -60,4 +61,51 @@ export function deleteValue(
   nodes.forEach((node, nodeIndex) => {
     if (!adopted?.grantedBy(nodeIndex)) node.release(request, nodeIndex);
   });
+}
+
+/**
+ * What has the nodes delete the keys of a lock, and take the ticket out of their queues. If the
+ * keys are to live on, the ticket leaves by itself, because nobody is notified then.
+ *
+ * @param won The round that won the lock.
+ * @param keptUntilMs Until when the keys are to live at least, by the monotonic clock.
+ */
+export function releaseOf<Nodes extends NodeSet>(
+  won: Round<Nodes>,
+  keptUntilMs: number | undefined,
+): Round<Nodes> {
+  const { nodes, wheel } = won.nodeSet;
+  // A lock of a pool, and one in shared mode, has left the queues when it was won.
+  const ticket = won.pool || won.mode ? undefined : won.ticket;
+  // mutation: at-least-is-forgotten
+  if (keptUntilMs !== undefined && keptUntilMs > wheel.clock.monotonicMs()) {
+    if (ticket) { for (const node of nodes) node.leaveQueue?.(won.keys, ticket.ticketId); }
+    return won.follow({ keptMs: restUntil(wheel.clock, keptUntilMs) });
+  }
+  return won.follow(ticket && { ticket });
+}
+
+/** What is left until a time of the monotonic clock, whenever it is asked, in milliseconds. */
+function restUntil(clock: Clock, untilMs: number): () => number {
+  return () => untilMs - clock.monotonicMs();
+}
+
+/** The value that an adopted lock has replaced. */
+export interface Former {
+  readonly value: string;
+  /** Until when nodes that have missed the adoption may still have it, by the monotonic clock. */
+  readonly untilMs: number;
+  /** Whether the keys get it back if the lock ends now, because its call does not have it yet. */
+  returns: boolean;
+}
+
+/**
+ * Has the former value of an adopted lock deleted on the nodes that have not adopted it: until the
+ * lock ends, each extension has them adopt it.
+ */
+export function deleteFormer(won: Round, { value, untilMs, returns }: Former): void {
+  const { nodeSet, keys } = won;
+  const ttlMs = untilMs - nodeSet.wheel.clock.monotonicMs();
+  // mutation: former-value-stays
+  if (ttlMs > 0 && !returns) deleteValue(nodeSet, keys, value, ttlMs, won);
 }
