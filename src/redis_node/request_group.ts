@@ -125,17 +125,12 @@ export class Grouping {
   /** Adds a request behind the first, unless its group takes no more; returns whether it did. */
   #add(request: QuorumRequest): boolean {
     const { shared } = request;
-    if (shared instanceof RequestGroup && shared.requests[this.#count] === request) {
-      if (
-        this.#group
-          ? this.#group === shared
-          : this.#count === 1 && shared.requests[0] === this.#first
-      ) {
-        this.#group = shared; // another node was asked the same before
-        return true;
-      }
-    }
-    const group = this.#group ??= new RequestGroup(this.#operation!, [this.#first!]);
+    const isSame = shared instanceof RequestGroup && shared.requests[0] === this.#first &&
+      shared.requests[1] === request;
+    const group = this.#group ??= isSame
+      ? shared
+      : new RequestGroup(this.#operation!, [this.#first!]);
+    if (group.requests[this.#count] === request) return true; // another node was asked it before
     if (group.requests.length !== this.#count || !group.push(request)) return false;
     request.shared = group;
     return true;

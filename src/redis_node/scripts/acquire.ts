@@ -56,7 +56,7 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "6a39d00e471e5b10ca6417a8c1d49ba3dcf5c020",
+  sha1: "8f7e855937a3d3f1ef047e30960e2026a1f05f16",
   read(reply, request) {
     if (this.queues && isPosition(reply, POSITION_LENGTH)) return QUEUED;
     return !this.queues && reply === 0 ? DENIED : grantOf(reply, request);

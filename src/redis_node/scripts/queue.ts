@@ -99,13 +99,14 @@ end`,
   `local function patienceMs(ticket)
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
 end`,
-  // Who watches a turn: the ticket of rank `from`, the third behind it, and the last. One may be
-  // there twice.
+  // Who watches a turn: the ticket of rank `from`, the third behind it, and the last.
   `local function watchers(queue, from)
-  local near = redis.pcall('ZRANGE', queue, from, from + 3)
-  if not near[1] then return {} end
-  local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
-  return { near[1], near[4] or last, last }
+  local near, all = redis.pcall('ZRANGE', queue, from, from + 3), {}
+  local last = near[1] and redis.pcall('ZRANGE', queue, -1, -1)[1]
+  for _, watcher in ipairs({ near[1], near[4] or last, last }) do
+    if watcher ~= all[#all] then all[#all + 1] = watcher end
+  end
+  return all
 end`,
   // The name under which is kept which key a pool's ticket has its turn for, and the ticket without
   // its place; `nil` for a ticket of one key. The name begins with what is common to the keys of
@@ -149,16 +150,14 @@ end`,
     else
       local receivers = gone(first) and 0 or publish(first, first)
       if receivers ~= 0 then
-        local waitMs, before, name = patienceMs(first), first, turnOf(first, key)
+        local waitMs, name = patienceMs(first), turnOf(first, key)
         local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
         if type(receivers) ~= 'number' or set.err then return false end
         if name then redis.pcall('SET', name, key, 'PX', waitMs) end
         for _, watcher in ipairs(watchers(queue, rank + 1)) do
-          if watcher ~= before and watcher ~= own then
-            local received = publish(watcher, watcher .. '+' .. waitMs)
-            if received ~= 0 then waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS} end
+          if watcher ~= own and publish(watcher, watcher .. '+' .. waitMs) ~= 0 then
+            waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS}
           end
-          before = watcher
         end
         return waitMs
       end
@@ -239,11 +238,7 @@ end`,
   end
   redis.call('ZREM', queue, own)
   redis.call('DEL', 'hasp:turn:' .. key)
-  local before
-  for _, watcher in ipairs(watchers(queue, 0)) do
-    if watcher ~= before then publish(watcher, watcher .. '-') end
-    before = watcher
-  end
+  for _, watcher in ipairs(watchers(queue, 0)) do publish(watcher, watcher .. '-') end
   return overtaken
 end`,
   // The score that a ticket gets in the queues of the keys: `asked`, unless `queue.ts` says that it

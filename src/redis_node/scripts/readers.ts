@@ -139,7 +139,7 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "e39d83dcdf3915379ecc93f746b2500d39cee49f",
+  sha1: "8e234b266c9f5ca985238838b2923ec72659521d",
 };
 
 /**
@@ -176,7 +176,7 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "c9241d334196e26351527b59912fdab89472c072",
+  sha1: "dd5341cc9e1cdd28e590fa3dc359976640dcfcd9",
 };
 
 /**
@@ -202,5 +202,5 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
 end`,
     RELEASE_LUA,
   ),
-  sha1: "1b0fe128a108b82cf35c717f1c5c9753880631b0",
+  sha1: "dc0d87eb3e4924fc698e3491933286286e8ce1b1",
 };

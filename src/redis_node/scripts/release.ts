@@ -39,7 +39,7 @@ if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
 end
 return replies`,
   ),
-  sha1: "a9357ea02532d42f57aafaaa5d7d4725d8b5b94d",
+  sha1: "b05082cad4f7700d0975848d7c859c49a33a7889",
 };
 
 /**
@@ -65,7 +65,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
     `local notified = notify(key, nil, not found)
 return found and (notified and 2 or 1) or 0`,
   ),
-  sha1: "48d44ea2150a790e632ef237691d6cd42fd1da4f",
+  sha1: "3f443e0e86b93ca154dfae230e0dd11b0f453787",
 };
 
 /**
@@ -125,7 +125,7 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
 end`,
     RELEASE_LUA,
   ),
-  sha1: "475b36e206014d84b6ba4523a3d1afa4b4fd50a9",
+  sha1: "cae630dbfca1057c66e4540affab2690334e481e",
 };
 
 /**
@@ -150,5 +150,5 @@ for index, key in ipairs(KEYS) do
 end
 return 1`,
   ),
-  sha1: "b1e73ae863d903204c0f9943cf6b5e6a9454e2d2",
+  sha1: "146fcc467d282395792fd73f2329f2f967d4566f",
 };
