@@ -31,7 +31,7 @@ import type { Script } from "./scripts/script.ts";
  * create the counter; they are called only if it can be deleted again, which is done in the same
  * step. A counter that may not be deleted, though keys may, may not be accessed at all.
  */
-export const TRIAL: Script = {
+export const TRIAL: Pick<Script, "source"> = {
   source: `local key = KEYS[1]
 local queue, fence = 'hasp:queue:' .. key, 'hasp:fence:' .. key
 local refused, tried = {}, {
@@ -54,7 +54,6 @@ for number, words in ipairs(tried) do
 end
 if counts then redis.call('DEL', fence) end
 return refused`,
-  sha1: "b3b72aeebefdf4aa575addf1d4824a1902b0daeb",
 };
 /** The commands that it tries; it names each by its place here, from 1. */
 export const TRIED: readonly string[] = /* @__PURE__ */ Array.from(

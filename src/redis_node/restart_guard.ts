@@ -67,7 +67,7 @@ export const CREATED_KEY = "hasp:born";
  * sets the marker: a time that a client had asked for before may be as old as that client was
  * paused, and would hide that the node was emptied meanwhile.
  */
-export const CREATED: Script = {
+export const CREATED: Pick<Script, "source"> = {
   source: `local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local createdMs = redis.call('GET', KEYS[1])
@@ -76,7 +76,6 @@ if not createdMs then
   return {0, nowMs}
 end
 return {string.find(createdMs, '^%d+$') and math.max(nowMs - createdMs, -1) or -1, nowMs}`,
-  sha1: "2bc9cb535e8309b14af903c921d2170d30fbe961",
 };
 
 /**

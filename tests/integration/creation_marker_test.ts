@@ -1,7 +1,7 @@
 /**
  * Compares the script that sets a creation marker, in memory, with what it does in a real server.
  */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { commandBytes } from "../support/command_bytes.ts";
 import { CREATED } from "../../src/redis_node/restart_guard.ts";
 import { MemoryRedis } from "../../src/testing/mod.ts";
@@ -79,10 +79,10 @@ for (const where of ["a real server", "MemoryRedis"] as const) {
     await ask("ZADD", "marker", "1", "x");
     assertStringIncludes(await call(ask, "marker"), "WRONGTYPE");
     assertEquals(await ask("ZCARD", "marker"), "1");
-    assertStringIncludes(
+    assertMatch(
       String(await call(ask)),
-      "ERR Lua redis lib command arguments must be strings or integers " +
-        `script: ${CREATED.sha1}, on @user_script`, // the server in memory names no line
+      // the server in memory names no line
+      /ERR Lua redis lib command arguments must be strings or integers script: \w{40}, on @user_script/u,
     );
   });
 }

@@ -143,7 +143,7 @@ Deno.test("an ACL user with its keys, their queues and its channels is notified,
 });
 
 /** Scripts that are sent with an option alone: fencing tokens, the restart guard. */
-const BY_OPTION: readonly Script[] = [
+const BY_OPTION: readonly Pick<Script, "source">[] = [
   scripts.ACQUIRE_COUNTED,
   scripts.CREATED,
   scripts.RAISE,

@@ -26,7 +26,8 @@
  * the same for many locks of one key, and reply a list. Those names are `hasp:queue:k`, a sorted
  * set of tickets; `hasp:turn:k`, the ticket whose turn it is; `hasp:readers:k`, a sorted set of
  * values; and `hasp:fence:k`, a counter. Numbers in the Lua are interpolated from constants; names
- * are not, so that a reader sees them, and a test compares them.
+ * are not, so that a reader sees them, and a test compares them. The
+ * last two are always sent whole.
  *
  * @module
  */
