@@ -20,7 +20,6 @@ import { settledWithin } from "../time/settled_within.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 import { infoField, repliesTo } from "./replies.ts";
 import { isDemoted } from "./refusals.ts";
-import type { Script } from "./scripts/script.ts";
 
 /**
  * Has as `KEYS` a key that is missing: calls the commands of the scripts that a diagnosis does not
@@ -31,8 +30,7 @@ import type { Script } from "./scripts/script.ts";
  * create the counter; they are called only if it can be deleted again, which is done in the same
  * step. A counter that may not be deleted, though keys may, may not be accessed at all.
  */
-export const TRIAL: Pick<Script, "source"> = {
-  source: `local key = KEYS[1]
+export const TRIAL_LUA = `local key = KEYS[1]
 local queue, fence = 'hasp:queue:' .. key, 'hasp:fence:' .. key
 local refused, tried = {}, {
   { 'GET', key }, { 'DEL', key }, { 'EXISTS', key }, { 'PEXPIRE', key, 1 }, { 'PTTL', key },
@@ -53,11 +51,10 @@ for number, words in ipairs(tried) do
   end
 end
 if counts then redis.call('DEL', fence) end
-return refused`,
-};
+return refused`;
 /** The commands that it tries; it names each by its place here, from 1. */
 export const TRIED: readonly string[] = /* @__PURE__ */ Array.from(
-  TRIAL.source.matchAll(/\{ '([A-Z]+)'/gu),
+  TRIAL_LUA.matchAll(/\{ '([A-Z]+)'/gu),
   ([, name]) => name,
 );
 
@@ -95,7 +92,7 @@ function commandsOn(key: string): readonly (readonly string[])[] {
     ["INFO"],
     ["CONFIG", "GET", "appendfsync"],
     ["SET", key, "", "XX", "PX", "1"],
-    ["EVAL", TRIAL.source, "1", key],
+    ["EVAL", TRIAL_LUA, "1", key],
     ["EVALSHA", NO_SCRIPT, "0"],
     ["PUBLISH", CHANNEL, ""],
     ["SCAN", "0", "COUNT", "1", "TYPE", "string"],

@@ -52,7 +52,6 @@ import { type RawReply, textReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand } from "./command_sender.ts";
 import { infoField } from "./replies.ts";
 import { explained } from "./refusals.ts";
-import type { Script } from "./scripts/script.ts";
 
 /**
  * The key of a node's creation marker: since when it has lost nothing, in milliseconds by its own
@@ -67,16 +66,14 @@ export const CREATED_KEY = "hasp:born";
  * sets the marker: a time that a client had asked for before may be as old as that client was
  * paused, and would hide that the node was emptied meanwhile.
  */
-export const CREATED: Pick<Script, "source"> = {
-  source: `local time = redis.call('TIME')
+export const CREATED_LUA = `local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local createdMs = redis.call('GET', KEYS[1])
 if not createdMs then
   redis.call('SET', KEYS[1], string.format('%.0f', nowMs))
   return {0, nowMs}
 end
-return {string.find(createdMs, '^%d+$') and math.max(nowMs - createdMs, -1) or -1, nowMs}`,
-};
+return {string.find(createdMs, '^%d+$') and math.max(nowMs - createdMs, -1) or -1, nowMs}`;
 
 /**
  * Start and uptime are whole seconds of the server's clock, so the uptime may be a second too long.
@@ -89,7 +86,7 @@ const UPTIME_ERROR_MS = 1_000;
 const COUNTER_LEAD_MS_MAX = 61_000;
 
 const INFO_COMMAND: LockCommand = { args: ["INFO", "server"], keys: [] };
-const AGE_COMMAND: LockCommand = /* @__PURE__ */ ageCommand();
+const AGE_COMMAND: LockCommand = { args: ["EVAL", CREATED_LUA, "1", CREATED_KEY], keys: [] };
 /** By how much two readings of one cause of a quarantine may differ, in milliseconds. */
 const SAME_CAUSE_MS = 2_000;
 /** The commands, by their tags. */
@@ -252,10 +249,6 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
     this.#reportedMs = quarantine.sinceMs;
     this.#onQuarantined(quarantine);
   }
-}
-
-function ageCommand(): LockCommand {
-  return { args: ["EVAL", CREATED.source, "1", CREATED_KEY], keys: [] };
 }
 
 /**

@@ -142,10 +142,9 @@ Deno.test("an ACL user with its keys, their queues and its channels is notified,
   assertEquals(refused, []);
 });
 
-/** Scripts that are sent with an option alone: fencing tokens, the restart guard. */
-const BY_OPTION: readonly Pick<Script, "source">[] = [
+/** Scripts that are sent with an option alone: fencing tokens. */
+const BY_OPTION: readonly Script[] = [
   scripts.ACQUIRE_COUNTED,
-  scripts.CREATED,
   scripts.RAISE,
 ];
 

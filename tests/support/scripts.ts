@@ -12,5 +12,3 @@ export * from "../../src/redis_node/scripts/pool.ts";
 export * from "../../src/redis_node/scripts/queue.ts";
 export * from "../../src/redis_node/scripts/readers.ts";
 export * from "../../src/redis_node/scripts/release.ts";
-export { TRIAL } from "../../src/redis_node/diagnostics.ts";
-export { CREATED } from "../../src/redis_node/restart_guard.ts";

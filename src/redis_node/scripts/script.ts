@@ -19,8 +19,8 @@
  * | `readers.ts`          | `ACQUIRE_SHARED`  | readers, queue, turn | 1; 0; a place          |
  * |                       | `EXTEND_SHARED`   | readers, queue       | 0, 1, 2                |
  * |                       | `RELEASE_SHARED`  | readers, queue, turn | 0, 1, 2                |
- * | `../restart_guard.ts` | `CREATED`         | `hasp:born` alone    | its age, the clock     |
- * | `../diagnostics.ts`   | `TRIAL`           | (changes nothing)    | commands refused       |
+ * | `../restart_guard.ts` | `CREATED_LUA`     | `hasp:born` alone    | its age, the clock     |
+ * | `../diagnostics.ts`   | `TRIAL_LUA`       | (changes nothing)    | commands refused       |
  *
  * 0 is a denial, and 1 or a counter of fencing tokens a grant. `EXTEND_MANY` and `RELEASE_MANY` do
  * the same for many locks of one key, and reply a list. Those names are `hasp:queue:k`, a sorted

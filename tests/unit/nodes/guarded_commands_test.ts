@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { commandNode } from "../../../src/nodes/mod.ts";
 import { type QuorumNode, quorumNodes } from "../../../src/quorum/quorum_node.ts";
-import { CREATED } from "../../../src/redis_node/restart_guard.ts";
+import { CREATED_LUA } from "../../../src/redis_node/restart_guard.ts";
 import { systemClock } from "../../../src/time/clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClient } from "../../support/fake_client.ts";
@@ -70,7 +70,7 @@ Deno.test("commandNode() never judges one lock by what was asked for another", a
     let asked = 0;
     const send = async (args: string[]) => {
       const reply = await client.send(args);
-      if (args[1] === CREATED.source && asked++ === 0) await gate.promise;
+      if (args[1] === CREATED_LUA && asked++ === 0) await gate.promise;
       return reply;
     };
     const node = quorumNodes.get(commandNode({ name: "a", send }))!;

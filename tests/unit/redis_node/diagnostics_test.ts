@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import type { NodeDiagnosis } from "../../../src/quorum/node_diagnosis.ts";
 import { operated } from "../../../src/redis_node/operated_node.ts";
-import { TRIAL } from "../../../src/redis_node/diagnostics.ts";
+import { TRIAL_LUA } from "../../../src/redis_node/diagnostics.ts";
 import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
@@ -101,7 +101,7 @@ test("diagnose() sends everything in one piece but SUBSCRIBE, and opens two furt
     ["INFO"],
     ["CONFIG", "GET", "appendfsync"],
     ["SET", KEY, "", "XX", "PX", "1"],
-    ["EVAL", TRIAL.source, "1", KEY],
+    ["EVAL", TRIAL_LUA, "1", KEY],
     ["EVALSHA", "f".repeat(40), "0"],
     ["PUBLISH", CHANNEL, ""],
     ["SCAN", "0", "COUNT", "1", "TYPE", "string"],

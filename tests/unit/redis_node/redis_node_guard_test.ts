@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
-import { CREATED } from "../../../src/redis_node/restart_guard.ts";
+import { CREATED_LUA } from "../../../src/redis_node/restart_guard.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { FakeRequest, SCORE, TICKET_ID, ticketOf } from "../../support/fake_request.ts";
 import { wire } from "../../support/fake_transport.ts";
@@ -13,7 +13,7 @@ const GUARD_MS = 60_000;
 const TIME_MS = 1_700_000_000_000;
 const SET = wire("SET", "k", "v", "NX", "PX", "1000");
 const INFO = wire("INFO", "server");
-const AGE = wire("EVAL", CREATED.source, "1", "hasp:born");
+const AGE = wire("EVAL", CREATED_LUA, "1", "hasp:born");
 const EXTENSION = ["1", "k", "v", "1000"];
 /** The replies about a marker that is old, and one that is missing. */
 const [OLD, MISSING] = [age(GUARD_MS), age(0)];
