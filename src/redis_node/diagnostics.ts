@@ -6,7 +6,7 @@
  * still count. Two more connections are opened for a moment. One of them tries `SUBSCRIBE`: on the
  * node's own connection a refused `UNSUBSCRIBE` would end all locking. Both ask for the run id: if
  * it differs the address leads to several servers. Two of them are needed, because a load balancer
- * that takes turns gives two connections in a row to two servers.
+ * that alternates gives two connections in a row to two servers.
  *
  * @module
  */

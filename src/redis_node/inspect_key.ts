@@ -7,12 +7,11 @@ import type { KeyState } from "../quorum/lock_node.ts";
 import { ProtocolError, ReplyError } from "../redis/errors.ts";
 import { textReply, timeReplyMs } from "../redis/reply.ts";
 import type { CommandSender } from "./command_sender.ts";
+import { isWrongType } from "./refusals.ts";
 import { repliesTo } from "./replies.ts";
 import { queueOf } from "./scripts/queue.ts";
 import { READERS_PREFIX, SHARED } from "./scripts/readers.ts";
 
-/** Error prefix of a command that reads a value of another type. */
-const WRONG_TYPE = "WRONGTYPE";
 /** How many readers are read at a time: a connection takes no reply of any length. */
 const STEP_READERS = 1_000;
 /** How many are read at most: a server may say that there are ever more. */
@@ -38,7 +37,7 @@ export async function inspectKey(
   await connection.expectPlainKeys?.();
   const commands = [["GET", key], ["PTTL", key], ["ZCARD", queueOf(key)], ["TYPE", key]];
   const [value, pttl, waiters, type] = await repliesTo(connection, commands, [key]);
-  const foreign = value instanceof ReplyError && value.prefix === WRONG_TYPE;
+  const foreign = value instanceof ReplyError && isWrongType(value);
   if (value instanceof ReplyError && !foreign) throw value;
   if (pttl instanceof ReplyError) throw pttl;
   if (value === null || pttl === -2) return undefined;

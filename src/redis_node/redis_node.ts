@@ -1,5 +1,10 @@
 /**
- * A node on one Redis server, over the RESP2 client.
+ * A node on one Redis server, over a client that sends its commands (`command_sender.ts`).
+ *
+ * Which operation a request is says `operations.ts`, what that operation is the table in
+ * `scripts/script.ts`. Releases and extensions of one tick go out together (`request_group.ts`).
+ * What comes back is read here: releases that did not arrive go to `pending_releases.ts`, grants
+ * that may not count to `restart_guard.ts`. Notifications come over `release_subscription.ts`.
  *
  * A script goes out whole (`EVAL`) the first time on a connection and by its digest (`EVALSHA`)
  * from then on. So a server that does not know it needs no second round trip, in which the client's
@@ -26,19 +31,14 @@ import {
   extendOperation,
   releaseOperation,
 } from "./operations.ts";
+import { explained, isDemoted, isTransient, isWrongType } from "./refusals.ts";
 import { Grouping, RequestGroup } from "./request_group.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
 import { type GuardedCommand, RestartGuard } from "./restart_guard.ts";
 import { ADOPT } from "./scripts/adopt.ts";
 import { RAISE } from "./scripts/fencing.ts";
 import type { Operation } from "./scripts/script.ts";
-import { explained, isDemoted } from "./refusals.ts";
 
-/**
- * In the error if the queue's key, or the counter's, holds another type; older servers put other
- * words before it.
- */
-const WRONG_TYPE = "WRONGTYPE";
 /** Error prefix of a script that the server does not know. */
 const UNKNOWN_SCRIPT = "NOSCRIPT";
 
@@ -281,7 +281,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       return this.#send(acquireOperation(request, false), request, nodeIndex, REPEATED);
     }
     const demoted = isDemoted(reply);
-    if (kind === "release" && passes(reply)) this.#pendingReleases.add(request);
+    if (kind === "release" && isTransient(reply)) this.#pendingReleases.add(request);
     request.answer(nodeIndex, demoted ? UNSENT : FAILED, reply); // a replica sets nothing
     if (demoted) this.#connection.leave?.(reply);
   }
@@ -343,14 +343,4 @@ function sharedCommand(operation: Operation, request: QuorumRequest): RequestCom
   const { shared } = request;
   if (shared instanceof RequestCommand && shared.operation === operation) return shared;
   return request.shared = new RequestCommand(operation, request, "EVALSHA");
-}
-
-/** Whether an error says that something else stands under the queue's key, or the counter's. */
-function isWrongType({ message }: ReplyError): boolean {
-  return message.includes(WRONG_TYPE);
-}
-
-/** Whether the server may take the same command later. */
-function passes(reply: ReplyError): boolean {
-  return !isWrongType(reply) && !reply.permanent;
 }

@@ -20,6 +20,11 @@ const UNDECLARED_EXPLANATION =
 /** What follows a cluster's error about keys that another of its nodes has. */
 const CLUSTER_EXPLANATION =
   ": the server is a node of a cluster, which takes commandNode() and a hash tag in each resource";
+/**
+ * In the error if the queue's key, or the counter's, holds another type; older servers put other
+ * words before it.
+ */
+const WRONG_TYPE = "WRONGTYPE";
 /** How a server says that it is a replica: also inside the errors of scripts before Redis 7. */
 const DEMOTED = /^(READONLY|MASTERDOWN) |-READONLY /u;
 
@@ -40,4 +45,14 @@ export function explained(reply: ReplyError): ReplyError {
  */
 export function isDemoted(error: unknown): error is ReplyError {
   return error instanceof ReplyError && DEMOTED.test(error.message);
+}
+
+/** Whether an error says that something else stands under the queue's key, or the counter's. */
+export function isWrongType({ message }: ReplyError): boolean {
+  return message.includes(WRONG_TYPE);
+}
+
+/** Whether the server may take the same command later. */
+export function isTransient(reply: ReplyError): boolean {
+  return !isWrongType(reply) && !reply.permanent;
 }

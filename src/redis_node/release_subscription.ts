@@ -5,6 +5,15 @@
  * time, and whenever the connection for commands was made again, a message to itself shows whether
  * messages arrive.
  *
+ * ```
+ * closed --open--> subscribing --confirmed--> probing --received--> listening
+ *                    ^    lost \                 | lost               | lost, or not received
+ *                    +--delay---+----------------+---------------------+
+ * ```
+ *
+ * If the server refuses what that takes, or a new subscription receives nothing either, it ends for
+ * good: the client polls this node.
+ *
  * @module
  */
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";

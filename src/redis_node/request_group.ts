@@ -16,7 +16,7 @@ import type { GroupRequest, Operation } from "./scripts/script.ts";
  * Most requests of one group: it holds a server for a third of a millisecond at most, and its keys
  * fit the stack of Lua.
  */
-export const GROUP_LENGTH_MAX = 256;
+const GROUP_LENGTH_MAX = 256;
 
 /**
  * Requests that one command puts to a node. What fails, fails for each of them; the node passes

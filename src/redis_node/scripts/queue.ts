@@ -35,12 +35,13 @@
  *
  * No client can gain much by a wrong clock. A score that is ahead of the node's clock is cut, and a
  * new ticket passes only tickets whose scores are at most {@linkcode QUEUE_LEAD_MS} before that of
- * the last one. Any other new ticket that claims to be older goes to the end. Nodes may then have
- * different scores for it, so its client learns them, and asks with a later one: a client may
- * always move itself back, and so the nodes agree again. From then on the client says that a quorum
- * has agreed, and a node that has not got the ticket takes its score as it is: a node that notifies
- * the client later than the others, or that has lost its queue, so has the same order. A client
- * that was stopped for a second or more makes no such claim, because others may have passed it.
+ * the last one in its queues. Any other new ticket that claims to be older goes to the end. Nodes
+ * may then have different scores for it, so its client learns them, and asks with a later one: a
+ * client may always move itself back, and so the nodes agree again. From then on the client says
+ * that a quorum has agreed, and a node that has not got the ticket takes its score as it is: a node
+ * that notifies the client later than the others, or that has lost its queue, so has the same
+ * order. A client that was stopped for a second or more makes no such claim, because others may
+ * have passed it.
  *
  * The queue's key is made in the script and not given as a key: a user who may access the locked
  * keys alone can still release. If the node refuses a command on the queue, or if something else
@@ -67,12 +68,12 @@ export const QUEUE_TTL_MS = 180_000;
 export const QUEUE_LEAD_MS = 250;
 const QUEUE_LEAD_US = 250_000;
 /** How much later than the watcher before it a watcher is to ask at least, in milliseconds. */
-export const WATCH_STEP_MS = 50;
+const WATCH_STEP_MS = 50;
 /**
  * For how long the record of a turn outlives the turn, in milliseconds: so scripts see that there
  * was one.
  */
-export const TURN_RECORD_MS = 3_000;
+const TURN_RECORD_MS = 3_000;
 /** What precedes a client's id in the name of its channel. */
 export const WAKE_CHANNEL = "hasp:wake:";
 
