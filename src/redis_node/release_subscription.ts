@@ -40,8 +40,8 @@ const HEARD_MS_MAX = 2_000;
  */
 const PROBE_MS = 10_000;
 /**
- * After this many probes in a row without a receiver the subscription is taken for dead, or
- * messages for lost.
+ * After this many probes in a row without a receiver the subscription is taken for dead, and after
+ * as many more messages for lost.
  */
 const UNHEARD_MAX = 3;
 /** How long to wait before the next probe, in milliseconds. */
@@ -87,8 +87,6 @@ export class ReleaseSubscription {
    */
   #unanswered = 0;
   #unansweredMs = -Infinity;
-  /** Whether this subscription replaces one on which nothing was received. */
-  #renewed = false;
   /** Waits for what was asked for, or for the next step. */
   #timer: TimerEntry | undefined = undefined;
   #listening = false;
@@ -218,17 +216,16 @@ export class ReleaseSubscription {
   }
 
   /**
-   * The subscription may have died unnoticed. If a new one has no receiver either, the server drops
-   * messages.
+   * A message to itself had no receiver. The subscription may have died unnoticed, so it is made
+   * again. If the new one has none either, the server drops messages.
    */
-  #onNeverHeard(): void {
+  #onUnheard(probe: () => unknown): void {
+    if (++this.#unheard % UNHEARD_MAX !== 0) return this.#wait(UNHEARD_DELAY_MS, probe);
     // mutation: dead-subscription-taken-for-a-refusal
-    if (this.#renewed) {
+    if (this.#unheard > UNHEARD_MAX) {
       return this.onRefused(new Error(`${this.#server.name} does not deliver published messages`));
     }
     this.#end();
-    this.#unheard = 0;
-    this.#renewed = true;
     this.#begin();
   }
 
@@ -257,7 +254,6 @@ export class ReleaseSubscription {
       else this.#wait(BUSY_DELAY_MS, probe);
     } else if (typeof received === "number" && received > 0) {
       this.#unheard = 0;
-      this.#renewed = false;
       const known = again && this.#listening;
       this.#listening = true;
       const timeMs = timeReplyMs(time);
@@ -271,8 +267,7 @@ export class ReleaseSubscription {
     } else {
       if (this.#listening) this.#listener!.onUnsubscribed(this.#nodeIndex);
       this.#listening = false;
-      if (++this.#unheard >= UNHEARD_MAX) this.#onNeverHeard();
-      else this.#wait(UNHEARD_DELAY_MS, probe);
+      this.#onUnheard(probe);
     }
   }
 }
