@@ -123,6 +123,15 @@ Deno.test("send() reads *-1, the reply of an EXEC that WATCH aborted, as null", 
   assertEquals(replies, ["OK", "QUEUED", null, "changed"]);
 });
 
+Deno.test("send() rejects at once where the signal has aborted before", async () => {
+  await withClient(async (client) => {
+    const signal = AbortSignal.abort("before");
+    const reason = await client.send(["SET", "key", "1"], { signal }).catch((reason) => reason);
+    assertEquals(reason, "before");
+    assertEquals(await client.send(["GET", "key"]), null);
+  });
+});
+
 Deno.test("send() sends 5 000 commands of one tick once each and in order", async () => {
   await using servers = shared.lend();
   const server = servers[0]!;

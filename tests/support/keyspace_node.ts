@@ -121,11 +121,6 @@ export class KeyspaceNode implements QuorumNode {
     this.#server.ask("SET", key, value, ...ttlMs === Infinity ? [] : ["PX", ttlMs]);
   }
 
-  /** Has another library try to lock `key`; returns whether it did. */
-  setIfFree(key: string, value: string, ttlMs: number): boolean {
-    return this.#server.ask("SET", key, value, "NX", "PX", ttlMs) === "OK";
-  }
-
   /** Has a client that {@linkcode enqueue} subscribed be gone. */
   leaveChannel(id: string): void {
     this.#server.unsubscribe(id);

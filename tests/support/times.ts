@@ -22,9 +22,6 @@ export const KEPT_TTL_MS = 2 * STALL_MS;
  */
 export const IN_THIRDS = { ttlMs: 3 * (STALL_MS + 300), driftFactor: 1 / 3 } as const;
 
-/** A lock whose validity ends after a second, long before the TTL: a stall fits in between. */
-export const ENDING = { ttlMs: 5_000, driftFactor: 0.8 } as const;
-
 /** A TTL that no test outlives: what is gone was deleted. */
 export const TTL_MS = 60_000;
 

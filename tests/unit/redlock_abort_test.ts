@@ -1,46 +1,11 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { getEventListeners } from "node:events";
-import type { RedlockEvent } from "../../src/events.ts";
 import type { Redlock } from "../../src/redlock.ts";
 import { Cluster, OTHER_VALUE, REASON } from "../support/cluster.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 
 /** How many calls share one signal. */
 const CALLS = 50;
-
-Deno.test("acquire() aborted in the tick in which the quorum is won gives the lock back, and ignores a later abort", async () => {
-  for (const abortMs of [5, 6]) {
-    const cluster = new Cluster();
-    const controller = new AbortController();
-    for (const node of cluster.nodes) node.replyMs = 5;
-    const acquiring = cluster.redlock.acquire("a", { signal: controller.signal });
-    cluster.clock.setTimer(() => controller.abort(REASON), abortMs);
-    const lock = await cluster.settle(acquiring.catch((error: Error) => error));
-    await cluster.advance(1);
-    if (lock instanceof Error) {
-      assertEquals([abortMs, lock], [5, REASON]);
-      assertEquals(cluster.holders(), [undefined, undefined, undefined]);
-    } else assertEquals([abortMs, lock.held, lock.signal.aborted], [6, true, false]);
-  }
-});
-
-for (const type of ["attempt", "acquired"]) {
-  Deno.test(`adopt() aborted by a listener of ${type} leaves the lock to be adopted`, async () => {
-    const cluster = new Cluster();
-    const token = (await cluster.lock()).handOver();
-    const controller = new AbortController();
-    const events: string[] = [];
-    const onEvent = (event: RedlockEvent) => {
-      events.push(event.type);
-      if (event.type === type) controller.abort(REASON);
-    };
-    const adopting = cluster.redlock.adopt(token, { signal: controller.signal, onEvent });
-    assertEquals(await cluster.rejection(adopting), REASON);
-    assertEquals(events.slice(1), type === "attempt" ? ["denied"] : ["acquired", "handed-over"]);
-    assertEquals((await cluster.settle(cluster.redlock.adopt(token))).held, true);
-    await cluster.close();
-  });
-}
 
 // Listeners
 

@@ -3,7 +3,7 @@ import { LockHeldError } from "../../src/errors.ts";
 import type { RedlockEvent } from "../../src/events.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { slots } from "../../src/resources.ts";
-import { Cluster, OTHER_VALUE, TTL_MS } from "../support/cluster.ts";
+import { Cluster, OTHER_VALUE } from "../support/cluster.ts";
 
 const ANY = { any: true, waitMs: 0 } as const;
 const NAMES = ["a", "b", "c"];
@@ -72,15 +72,6 @@ Deno.test("of those that are free, the one that is so on most nodes is asked for
   assertEquals(attempts(cluster), ["a", "b", "d"]);
 });
 
-Deno.test("one that is free on too few nodes is not asked for", async () => {
-  const cluster = new Cluster(5);
-  for (const name of NAMES) cluster.occupy(name);
-  cluster.nodes.slice(0, 2).forEach((node) => node.delete("c"));
-  cluster.fraction = 0;
-  assertEquals(await cluster.try({ any: true }, NAMES), undefined);
-  assertEquals(attempts(cluster), ["a", "b"]);
-});
-
 Deno.test("of those that are free on as many nodes, one is asked for at random", async () => {
   const names = [...NAMES, "d"];
   for (const [fraction, name] of [[0, "c"], [0.9, "d"]] as const) {
@@ -92,16 +83,6 @@ Deno.test("of those that are free on as many nodes, one is asked for at random",
     };
     assertEquals((await cluster.lock(ANY, names)).resources, [name]);
   }
-});
-
-Deno.test("if no node says which are free, one after the other is asked for, each once", async () => {
-  const cluster = new Cluster(3, {}, (nodes) => nodes.forEach((node) => node.knowsPools = false));
-  cluster.occupy("a");
-  cluster.occupy("b");
-  assertEquals((await cluster.lock(ANY, NAMES)).resources, ["c"]);
-  for (const node of cluster.nodes) node.calls.length = 0;
-  assertEquals(await cluster.try({ any: true }, NAMES), undefined);
-  assertEquals(attempts(cluster).sort(), ["a", "b"]); // "c" is this client's own
 });
 
 Deno.test("LockHeldError has all resources, and says that each of them is held", async () => {
@@ -141,17 +122,6 @@ Deno.test("a call that waits stands in all queues, and gets the first that is re
   assertEquals(cluster.nodes.flatMap((node) => NAMES.flatMap((name) => node.queue(name))), []);
 });
 
-Deno.test("a node that denied while others granted loses the ticket when the lock is won", async () => {
-  const cluster = new Cluster(3, { retryDelayMaxMs: 60_000 });
-  for (const name of NAMES) cluster.occupy(name);
-  const acquiring = cluster.redlock.acquire(NAMES, { any: true, waitMs: 50_000 });
-  await cluster.advance(100);
-  cluster.nodes.slice(0, 2).forEach((node) => node.free("b")); // the third keeps it
-  assertEquals((await cluster.settle(acquiring, 50)).resources, ["b"]);
-  await cluster.advance(1);
-  assertEquals(cluster.nodes.flatMap((node) => NAMES.flatMap((name) => node.queue(name))), []);
-});
-
 Deno.test("calls of one client wait behind each other, and each has a ticket of its own", async () => {
   const cluster = new Cluster(3, { retryDelayMaxMs: 60_000 });
   for (const name of NAMES) cluster.occupy(name);
@@ -187,32 +157,6 @@ Deno.test("all events of a call have one array, of all resources, and all of its
     ["acquired", ["b"]],
     ["released", ["b"]],
   ]);
-});
-
-Deno.test("a resource in its cooldown is left out, and the call waits if all are", async () => {
-  const cluster = new Cluster(3, { cooldownMs: 5_000 });
-  const lost = await cluster.lock(ANY, ["a", "b"]);
-  await cluster.advance(TTL_MS);
-  assertEquals(lost.held, false);
-  for (const node of cluster.nodes) node.calls.length = 0;
-  const other = await cluster.lock(ANY, ["a", "b"]);
-  assert(other.resources[0] !== lost.resources[0]);
-  assertEquals(attempts(cluster), [...other.resources]);
-  await cluster.advance(TTL_MS);
-  assertEquals(await cluster.try({ any: true }, ["a", "b"]), undefined);
-  assertEquals((await cluster.lock({ any: true }, ["a", "b"])).held, true); // it has waited
-});
-
-Deno.test("fencing tokens grow resource by resource, whether one is asked for or any", async () => {
-  const cluster = new Cluster(3, { fencing: true });
-  const tokens = [];
-  for (const options of [{}, ANY, {}, ANY]) {
-    const lock = await cluster.lock(options, ["a"]);
-    tokens.push(lock.fencingToken!);
-    await cluster.settle(lock.release());
-  }
-  assertEquals(tokens, [...tokens].sort((one, other) => one - other));
-  assertEquals(new Set(tokens).size, 4);
 });
 
 Deno.test("an attempt that got its key on too few nodes is undone, and its ticket goes back to all queues", async () => {

@@ -1,7 +1,6 @@
-import { assert, assertEquals, assertInstanceOf, assertMatch } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertMatch } from "@std/assert";
 import { QuorumError } from "../../src/errors.ts";
 import type { RedlockOptions } from "../../src/options.ts";
-import { slots } from "../../src/resources.ts";
 import { Cluster, OTHER_VALUE, TTL_MS } from "../support/cluster.ts";
 
 const NAMES = ["a", "b"];
@@ -28,20 +27,6 @@ async function contend(cluster: Cluster): Promise<void> {
   await cluster.settle((await cluster.settle(acquiring, 50)).release());
 }
 
-Deno.test("a client that released one of several while others wait comes behind them with its next call", async () => {
-  const cluster = new Cluster();
-  const lock = await cluster.lock(WAITS, NAMES);
-  const [name] = lock.resources;
-  for (const node of cluster.nodes) node.enqueue(name, "other:1");
-  await cluster.settle(lock.release());
-  cluster.fraction = 0.9;
-  const next = cluster.redlock.acquire(NAMES, WAITS);
-  await cluster.advance(10);
-  // it is kept for the one who waits
-  assertEquals(cluster.holders(name), [undefined, undefined, undefined]);
-  await cluster.settle((await cluster.settle(next)).release());
-});
-
 Deno.test("once nobody waits for any one of several, a lock costs what it did before", async () => {
   const cluster = new Cluster();
   await contend(cluster);
@@ -61,19 +46,6 @@ Deno.test("a call that has waited behind others of its client asks for none that
   assertEquals(sent.length, 2, `${sent}`);
 });
 
-Deno.test("a call whose time is over after its first answers asks for those that are free, as one that may not wait", async () => {
-  for (const waitMs of [0, 1]) {
-    for (const contended of [false, true]) {
-      const cluster = new Cluster();
-      if (contended) await contend(cluster);
-      cluster.fraction = 0;
-      cluster.occupy("a");
-      for (const node of cluster.nodes) node.requestMs = 5;
-      assertEquals((await cluster.lock({ any: true, waitMs }, NAMES)).resources, ["b"]);
-    }
-  }
-});
-
 Deno.test("a call asks for none that is in its cooldown, if this client has the others", async () => {
   const cluster = new Cluster(3, { cooldownMs: 5_000, ttlMs: 10 * TTL_MS });
   await cluster.lock({}, "b");
@@ -83,17 +55,6 @@ Deno.test("a call asks for none that is in its cooldown, if this client has the 
     cluster.fraction = fraction;
     assertEquals(await cluster.try({ any: true }, NAMES), undefined);
   }
-});
-
-Deno.test("a call that has waited for the end of a cooldown asks for what is in none", async () => {
-  const cluster = new Cluster(3, { cooldownMs: 5_000 });
-  await cluster.lock({}, "a");
-  await cluster.advance(2 * TTL_MS);
-  await cluster.lock({}, "b");
-  await cluster.advance(TTL_MS);
-  cluster.fraction = 0.9;
-  const sent = await attemptsOf(cluster, () => cluster.lock(WAITS, NAMES));
-  assertEquals(sent, ["a"]);
 });
 
 Deno.test("a ticket that left the queues of many is taken out once when messages about each of them arrive, and again later", async () => {
@@ -113,17 +74,6 @@ Deno.test("a ticket that left the queues of many is taken out once when messages
   }
 });
 
-Deno.test("a call that has a ticket asks for none that nodes say is held", async () => {
-  const cluster = new Cluster();
-  const names = slots("gpu", 8);
-  for (const name of names) cluster.occupy(name);
-  const acquiring = cluster.rejection(cluster.redlock.acquire(names, WAITS));
-  const sent = await attemptsOf(cluster, () => cluster.advance(100));
-  assert(sent.filter((key) => key.endsWith("queues")).length <= 2, `${sent}`);
-  await cluster.close();
-  await acquiring;
-});
-
 Deno.test("a call that waits is told of no key that is free for another", async () => {
   const cluster = new Cluster();
   for (const name of NAMES) cluster.occupy(name);
@@ -141,20 +91,6 @@ Deno.test("a call that waits is told of no key that is free for another", async 
   await acquiring;
 });
 
-Deno.test("a lock of a call that waited notifies the next when it is taken back because it is gone", async () => {
-  const cluster = new Cluster();
-  for (const name of NAMES) cluster.occupy(name);
-  const acquiring = cluster.redlock.acquire(NAMES, WAITS);
-  await cluster.advance(100);
-  cluster.free("b");
-  const lock = await cluster.settle(acquiring, 50);
-  const [one, other, last] = cluster.nodes;
-  last.enqueue("b", "other:1");
-  for (const node of [one, other]) node.delete("b");
-  await cluster.rejection(lock.extend());
-  assertEquals([last.holder("b"), last.messages.at(-1)], [undefined, "other:1"]);
-});
-
 Deno.test("a call polls while clients of other libraries have all, whose releases notify nobody", async () => {
   const cluster = new Cluster();
   for (const name of NAMES) cluster.occupy(name, Infinity, "of another library");
@@ -162,21 +98,6 @@ Deno.test("a call polls while clients of other libraries have all, whose release
   await cluster.advance(3_000);
   for (const node of cluster.nodes) node.delete("b");
   assertEquals((await cluster.settle(acquiring, 500)).resources, ["b"]);
-});
-
-Deno.test("the next call of a client waits behind others that came before it", async () => {
-  const cluster = new Cluster();
-  for (const name of NAMES) cluster.occupy(name);
-  const calls = Promise.allSettled([1, 2].map(() => cluster.redlock.acquire(NAMES, WAITS)));
-  await cluster.advance(100);
-  for (const node of cluster.nodes) {
-    for (const name of NAMES) node.enqueue(name, "other:1");
-    node.free("a");
-  }
-  await cluster.advance(10);
-  for (const node of cluster.nodes) assertEquals(node.queue("b").indexOf("other:1"), 0);
-  await cluster.close();
-  await calls;
 });
 
 Deno.test("a call that is notified of one that is in its cooldown asks for another", async () => {

@@ -97,14 +97,6 @@ Deno.test("a cooldown is for each key of the lock, and for calls of this client 
   assert(await cluster.settle(cluster.peer({ keyPrefix: "x:" }).tryAcquire("a")));
 });
 
-Deno.test("a cooldown that one call asked for binds calls that did not", async () => {
-  const { cluster } = await locked();
-  await cluster.lock({ cooldownMs: 500 }, "b");
-  await cluster.advance(TTL_MS);
-  assert(await cluster.try());
-  assertEquals(await cluster.try({}, "b"), undefined);
-});
-
 /** How a lock ends, and whether that begins a cooldown. */
 const ENDS: [how: string, begins: boolean, end: (cluster: Cluster, lock: Lock) => unknown][] = [
   ["is released", false, async (cluster, lock) => {
@@ -156,12 +148,4 @@ Deno.test("calls behind one that waits for a cooldown have the same cause, or th
   const lock = await cluster.settle(first, 10_000);
   await cluster.settle(lock.release());
   assert((await cluster.settle(second)).held);
-});
-
-Deno.test("a call that waits for the same client's lock on more waits for the cooldown when that one runs out", async () => {
-  const cluster = new Cluster(3, { cooldownMs: COOLDOWN_MS });
-  await cluster.lock({}, ["a", "b"]);
-  const startMs = cluster.nowMs;
-  assert((await cluster.settle(cluster.redlock.acquire("a"), 10_000)).held);
-  assert(cluster.nowMs - startMs >= NOTICED_MS + COOLDOWN_MS - 20);
 });

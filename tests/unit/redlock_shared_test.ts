@@ -4,7 +4,7 @@ import type { RedlockOptions } from "../../src/options.ts";
 import { describeHolder } from "../../src/holder.ts";
 import { SHARED } from "../../src/redis_node/scripts/readers.ts";
 import { forceRelease } from "../../src/operate/mod.ts";
-import { Cluster, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";
+import { Cluster, TTL_MS } from "../support/cluster.ts";
 
 const READ = { mode: "shared", waitMs: 0 } as const;
 const WAIT: RedlockOptions = { waitMs: 50_000, ttlMs: 20_000, retryDelayMaxMs: 60_000 };
@@ -51,20 +51,6 @@ Deno.test("a key lives as long as its longest reader, and goes with the last", a
   assertEquals(lives(), [1_000, 1_000, 1_000]);
   await cluster.settle(short.release());
   assertEquals(cluster.holders(), [undefined, undefined, undefined]);
-});
-
-Deno.test("an extension prolongs a reader, and is refused once it is no reader on a quorum", async () => {
-  const cluster = new Cluster();
-  const lock = await cluster.lock(READ);
-  const other = await cluster.lock({ ...READ, ttlMs: 5_000 });
-  await cluster.advance(500);
-  await cluster.settle(lock.extend());
-  assertEquals([lock.held, lock.remainingMs() > VALIDITY_MS - 10], [true, true]);
-  await cluster.settle(other.extend({ ttlMs: 100 })); // never shortens
-  assertEquals(cluster.nodes.map((node) => node.lifeMs() > 4_400), [true, true, true]);
-  cluster.nodes.slice(0, 2).forEach((node) => node.delete("a"));
-  const error = await cluster.rejection(lock.extend());
-  assertEquals([error.name, lock.held], ["LockLostError", false]);
 });
 
 Deno.test("a node that lost its keys is filled in by an extension, though a writer waits there", async () => {
@@ -131,16 +117,6 @@ Deno.test("a reader that only tries does not pass a writer that waits, also whil
   assertEquals((await cluster.try(READ))?.held, true);
 });
 
-Deno.test("calls of one client in shared mode do not wait for each other", async () => {
-  const cluster = new Cluster();
-  cluster.nodes.forEach((node) => node.replyMs = 10);
-  const startMs = cluster.nowMs;
-  const calls = Array.from({ length: 20 }, () => cluster.redlock.acquire("a", READ_LATER));
-  const locks = await Promise.all(calls.map((call) => cluster.settle(call)));
-  assertEquals(locks.every(({ held }) => held), true);
-  assert(cluster.nowMs - startMs <= 15, `${cluster.nowMs - startMs}`);
-});
-
 // What is seen, and what is refused
 
 Deno.test("inspect() and list() say how many share a resource; forceRelease() takes one of them away", async () => {
@@ -174,16 +150,6 @@ Deno.test("what readers have left on fewer than a quorum of nodes each is residu
   cluster.set("fail", 2);
   const error = await cluster.rejection(cluster.redlock.inspect("a"));
   assertEquals(error.name, "QuorumError"); // the silent one may have either
-});
-
-Deno.test("LockHeldError of a writer names the reader of other clients with the latest deadline", async () => {
-  const cluster = new Cluster();
-  const peer = cluster.peer();
-  await cluster.settle(peer.acquire("a", READ_LATER));
-  const last = await cluster.settle(peer.acquire("a", { ...READ_LATER, ttlMs: 60_000 }));
-  const error = await cluster.refusal({ waitMs: 200 });
-  assertInstanceOf(error, LockHeldError);
-  assertEquals(error.holders, [describeHolder(last.value)]);
 });
 
 Deno.test("LockHeldError says that this client itself reads what it asks to write, or writes what it asks to read", async () => {
@@ -253,12 +219,4 @@ Deno.test("a lock in shared mode cannot be handed over, and stays held", async (
   const { message } = assertThrows(() => lock.handOver(), TypeError);
   assertEquals(message, 'Cannot hand over lock "a" as it is in shared mode');
   assertEquals(lock.held, true);
-});
-
-Deno.test("a client whose default is shared mode adopts an exclusive lock", async () => {
-  const cluster = new Cluster();
-  const lock = await cluster.lock();
-  const reader = cluster.peer({ mode: "shared" });
-  const adopted = await cluster.settle(reader.adopt(lock.handOver()));
-  assertEquals([adopted.mode, cluster.holders()[0]], ["exclusive", adopted.value]);
 });

@@ -131,23 +131,6 @@ Deno.test("Redlock refuses a node of another client, open or closed, and takes o
   refuse();
 });
 
-Deno.test("Redlock asks a node of this library by callbacks, and any other by promises", async () => {
-  const [published, other] = nodesOf(2);
-  const asked: string[] = [];
-  const watch = (node: LockNode) => {
-    const { acquire } = node;
-    node.acquire = (request) => {
-      asked.push(node.name);
-      return acquire(request);
-    };
-    return node;
-  };
-  const redlock = new Redlock([watch(published), { ...watch(other) }]);
-  assert(await (await redlock.acquire("a")).release());
-  assertEquals(asked, [other.name]);
-  await redlock.close();
-});
-
 for (
   const [what, wrap] of [
     ["through a Proxy", (redlock: Redlock) => new Proxy(redlock, {})],

@@ -42,21 +42,6 @@ function codes({ findings }: HealthReport): string[] {
   return findings.map(({ code }) => code);
 }
 
-Deno.test("check() reports the diagnoses of the nodes, in their order", async () => {
-  const cluster = clusterOf(answer, () => Promise.resolve({ roundTripMs: 2 }), answer);
-  assertEquals(await checkAll(cluster), {
-    ok: true,
-    quorum: 2,
-    nodes: [
-      { name: "node0", reachable: true, ...DIAGNOSIS },
-      { name: "node1", reachable: true, roundTripMs: 2 },
-      { name: "node2", reachable: true, ...DIAGNOSIS },
-    ],
-    findings: [],
-  });
-  assertEquals(cluster.timers, [0, 0]);
-});
-
 for (
   const [what, diagnose, error] of [
     ["rejects", () => Promise.reject(new Error("refused")), "refused"],
@@ -95,17 +80,6 @@ Deno.test("check() is over after one nodeTimeoutMs where every node hangs", asyn
   assertEquals(cluster.nowMs - startMs, 100);
   const down = Array(3).fill("NODE_UNREACHABLE");
   assertEquals([codes(report), report.ok], [["NO_QUORUM", ...down], false]);
-});
-
-Deno.test("check() waits for the first connecting of a node, and nodeTimeoutMs from its end on", async () => {
-  const cluster = clusterOf(answer, hang, answer);
-  const [, node] = cluster.nodes;
-  node.readyAtMs = Infinity;
-  const startMs = cluster.nowMs;
-  cluster.clock.setTimer(() => node.readyAtMs = startMs + 350, 350);
-  const { nodes } = await checkAll(cluster);
-  assertEquals(nodes[1].error, "no answer within 100 ms");
-  assertEquals(cluster.nowMs - startMs, 450);
 });
 
 Deno.test("check() only looks at a key of a node that cannot be diagnosed", async () => {
@@ -170,24 +144,6 @@ Deno.test("check() returns plain data", async () => {
   const cluster = clusterOf(answer, hang, undefined, undefined);
   const report = await checkAll(cluster);
   assertEquals(JSON.parse(JSON.stringify(report)), report);
-});
-
-Deno.test("check() of ./operate goes by the client's options, and by those of the call", async () => {
-  const cluster = clusterOf(answer, () => Promise.resolve({ ...DIAGNOSIS, uptimeMs: 5_000 }));
-  const report = await cluster.settle(check(cluster.redlock));
-  assertEquals(codes(report), ["RESTARTED", "NODES_FEW", "NODES_EVEN"]);
-  const call = await cluster.settle(check(cluster.redlock, { ttlMs: 3_000 }));
-  assertEquals(codes(call), ["NODES_FEW", "NODES_EVEN"]);
-});
-
-Deno.test("check() of ./operate of a client that is closed rejects", async () => {
-  const cluster = clusterOf(answer);
-  await cluster.close();
-  const error = await assertRejects(() => check(cluster.redlock), RedlockError);
-  assertEquals([error.code, error.message], [
-    "CLOSED",
-    "Cannot check nodes: the lock client is closed",
-  ]);
 });
 
 Deno.test("check() rejects where the client is closed meanwhile", async () => {

@@ -154,22 +154,6 @@ for (const [stepMs, leftMs] of [[60_000, undefined], [-60_000, VALIDITY_MS - 20]
   });
 }
 
-Deno.test("acquire() waits for a node no longer than nodeTimeoutMs, nor than the validity", async () => {
-  for (
-    const [options, soonestMs, latestMs] of [
-      [{ nodeTimeoutMs: 30 }, 30, 30],
-      [{ nodeTimeoutMs: 5_000, ttlMs: 100 }, 90, 100],
-    ] as const
-  ) {
-    const cluster = new Cluster();
-    cluster.set("hang", 0, 1);
-    const startMs = cluster.nowMs;
-    await cluster.refusal({ waitMs: 0, ...options });
-    const passedMs = cluster.nowMs - startMs;
-    assert(passedMs >= soonestMs && passedMs <= latestMs, `${passedMs}`);
-  }
-});
-
 // Attempt after attempt
 
 Deno.test("acquire() undoes each attempt under its own value before the next, but where nothing was set", async () => {

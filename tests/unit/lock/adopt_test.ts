@@ -2,20 +2,12 @@ import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } fr
 import {
   LockLostError,
   QuorumError,
-  RedlockError,
   type RedlockEvent,
   type RedlockOptions,
 } from "../../../mod.ts";
 import { holderOf } from "../../../src/holder.ts";
 import { handOverToken } from "../../../src/lock/hand_over_token.ts";
-import {
-  Cluster,
-  locked,
-  OTHER_VALUE,
-  REASON,
-  TTL_MS,
-  VALIDITY_MS,
-} from "../../support/cluster.ts";
+import { Cluster, locked, OTHER_VALUE, TTL_MS, VALIDITY_MS } from "../../support/cluster.ts";
 
 /** Two keys, and the value of a third one that is not locked. */
 const PAIR = ["a", "b"];
@@ -163,27 +155,6 @@ Deno.test("adopt() counts no node in quarantine, and gives back what it took the
 
 // Two takers and more
 
-Deno.test("a failed adoption gives back what it took with the TTL that it has, and can be repeated", async () => {
-  for (const resource of ["a", PAIR]) {
-    const { cluster, given, token } = await handedOver(3, resource, { ttlMs: 3_000, waitMs: 0 });
-    cluster.set("fail", 1, 2);
-    const error = await cluster.rejection(cluster.redlock.adopt(token));
-    assert(error instanceof QuorumError);
-    assertEquals(
-      error.message,
-      `Cannot adopt ${
-        resource === "a" ? 'lock "a"' : 'locks "a", "b"'
-      }: 1 of 3 nodes granted it, 2 failed, 2 are needed; first error: node1 is down`,
-    );
-    cluster.resume();
-    for (const key of given.resources) {
-      assertEquals(cluster.holders(key), [given.value, given.value, given.value]);
-    }
-    assertEquals(cluster.nodes[0].lifeMs(), 3_000);
-    assert((await cluster.settle(cluster.redlock.adopt(token))).held);
-  }
-});
-
 Deno.test("adopt() tries for waitMs while too few nodes answer", async () => {
   const { cluster, token } = await handedOver();
   cluster.set("fail");
@@ -244,33 +215,6 @@ Deno.test("adopt() rejects at once if the lock is gone, also if nodes that fail 
     true,
     'Cannot adopt lock "a": a majority of the nodes no longer holds it',
   ]);
-});
-
-Deno.test("adopt() ends with its signal or its client, and leaves the lock to be adopted", async () => {
-  for (const closes of [false, true]) {
-    const { cluster, given, token } = await handedOver();
-    cluster.set("hang", 0, 1);
-    const controller = new AbortController();
-    const { redlock } = cluster;
-    const adopting = redlock.adopt(token, { signal: controller.signal, waitMs: 1_000 });
-    const rejected = adopting.catch((error: Error) => error);
-    await cluster.advance(5);
-    assertNotEquals(cluster.nodes[2].holder(), given.value);
-    if (closes) redlock.close();
-    else controller.abort(REASON);
-    const error = await cluster.settle(rejected);
-    if (closes) {
-      assert(error instanceof RedlockError);
-      assertEquals(error.message, 'Cannot adopt lock "a": the lock client is closed');
-    } else {
-      assertEquals(error, REASON);
-    }
-    cluster.resume();
-    await cluster.advance(5);
-    assertEquals(cluster.nodes[2].holder(), given.value);
-    assert((await cluster.settle(cluster.peer().adopt(token))).held);
-    await cluster.close();
-  }
 });
 
 // Nodes and arguments

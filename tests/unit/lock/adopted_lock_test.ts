@@ -55,14 +55,6 @@ Deno.test("an extension has no node adopt the lock once the former value must be
   assertEquals([lock.held, cluster.asked("adopt")[2]], [true, asked]);
 });
 
-Deno.test("a node that somebody else holds does not adopt the lock, and keeps its value", async () => {
-  const { cluster, lock, away } = await missed();
-  away.set("a", OTHER_VALUE, TTL_MS);
-  await cluster.settle(lock.extend());
-  await cluster.advance(0);
-  assertEquals(cluster.holders(), [lock.value, lock.value, OTHER_VALUE]);
-});
-
 for (
   const [what, end] of [
     ["release", (lock) => lock.release()],
@@ -102,15 +94,6 @@ Deno.test("what undoes an adoption, and what ends it, may be sent for as long as
   assertEquals(lives, [60_000, 60_000]);
 });
 
-Deno.test("a lock that was adopted ends with its client", async () => {
-  const { cluster, token } = await handedOver();
-  const lock = await cluster.settle(cluster.redlock.adopt(token));
-  const closing = cluster.redlock.close();
-  assertEquals([lock.held, lock.signal.aborted], [false, true]);
-  await cluster.settle(closing);
-  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
-});
-
 Deno.test("a token carries what is left of atLeastMs, and the lock that is adopted keeps its keys for it", async () => {
   const cluster = new Cluster(3, { ttlMs: 500 });
   const giver = cluster.peer({ ttlMs: 60_000, atLeastMs: 40_000 });
@@ -127,27 +110,7 @@ Deno.test("a token carries what is left of atLeastMs, and the lock that is adopt
   assertEquals(cluster.nodes.map((node) => node.lifeMs("b")), [50_000, 50_000, 50_000]);
 });
 
-Deno.test("adopt() that finds the lock gone deletes what is left of it, also on a node that cannot be reached", async () => {
-  const { cluster, given, token } = await handedOver(5, ["a", "b"]);
-  for (const number of [0, 1, 2]) cluster.nodes[number].delete("a");
-  await cluster.rejection(cluster.redlock.adopt(token));
-  assertEquals(cluster.holders("a"), new Array(5).fill(undefined));
-  assertEquals(cluster.holders("b"), new Array(5).fill(undefined));
-  assertEquals(cluster.asked("release").map((count) => count > 0), new Array(5).fill(true));
-  assertEquals(await given.release(), false);
-});
-
 // How long it takes
-
-Deno.test("adopt() without waiting tries a split vote again if all nodes answer", async () => {
-  const { cluster, given, token } = await handedOver();
-  cluster.nodes[0].set("a", "c".repeat(40), 10_000);
-  cluster.nodes[1].set("a", "d".repeat(40), 10_000);
-  const adopting = cluster.redlock.adopt(token, { waitMs: 0 });
-  await cluster.advance(10);
-  for (const node of cluster.nodes.slice(0, 2)) node.set("a", given.value, 10_000);
-  assert((await cluster.settle(adopting, 10_000)).held);
-});
 
 for (const [mode, attempts] of [["fail", 8], ["hang", 1]] as const) {
   Deno.test(`adopt() without waiting gives up after ${attempts} attempts at a split vote if a node ${mode}s`, async () => {

@@ -39,25 +39,6 @@ Deno.test("a wall clock that steps ahead does not shorten atLeastMs", async () =
   assertEquals(released.keptMs, AT_LEAST_MS - 10);
 });
 
-Deno.test("the end of a client deletes the keys of a lock whose atLeastMs is over", async () => {
-  const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS });
-  await cluster.settle(cluster.redlock.tryAcquire("a"));
-  await cluster.advance(AT_LEAST_MS);
-  await cluster.close();
-  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
-});
-
-Deno.test("a listener that closes the client while a lock is reported has its keys deleted, not kept", async () => {
-  const cluster: Cluster = new Cluster(3, {
-    ttlMs: TTL_MS,
-    atLeastMs: AT_LEAST_MS,
-    onEvent: ({ type }) => void (type === "acquired" && cluster.redlock.close()),
-  });
-  await cluster.rejection(cluster.redlock.acquire("a"));
-  await cluster.advance(0);
-  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
-});
-
 Deno.test("a release after atLeastMs deletes the keys", async () => {
   const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS });
   const lock = (await cluster.settle(cluster.redlock.tryAcquire("a")))!;
@@ -75,27 +56,6 @@ Deno.test("a release before atLeastMs touches no key of another, and brings none
   assertEquals(await cluster.settle(lock.release()), false);
   assertEquals(cluster.holders(), [undefined, OTHER_VALUE, OTHER_VALUE]);
   assertEquals(lives(cluster).slice(1), [60_000, 60_000]);
-});
-
-Deno.test("a release before atLeastMs counts a node in quarantine", async () => {
-  const options = { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS, restartGuardMs: TTL_MS };
-  const cluster = new Cluster(3, options);
-  const lock = (await cluster.settle(cluster.redlock.tryAcquire("a")))!;
-  for (const node of cluster.nodes) node.quarantined = true;
-  assertEquals(await cluster.settle(lock.release()), true);
-});
-
-Deno.test("a call that was aborted while its lock was granted keeps nothing for atLeastMs", async () => {
-  const stop = new AbortController();
-  const cluster = new Cluster(3, {
-    ttlMs: TTL_MS,
-    atLeastMs: AT_LEAST_MS,
-    signal: stop.signal,
-    onEvent: ({ type }) => type === "acquired" && stop.abort(REASON),
-  });
-  assertEquals(await cluster.rejection(cluster.redlock.acquire("a")), REASON);
-  await cluster.advance(0);
-  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
 });
 
 Deno.test("a lock that was waited for leaves the queue of a node that denied, when its keys live on", async () => {

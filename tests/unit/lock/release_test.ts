@@ -8,7 +8,6 @@ import {
   UNSENT,
 } from "../../../src/quorum/outcome.ts";
 import { takeBack } from "../../../src/lock/release.ts";
-import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { Round } from "../../../src/quorum/round.ts";
 import { Cluster } from "../../support/cluster.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
@@ -31,25 +30,6 @@ function setUp(nodeCount: number) {
   const round = new Round({ nodes, wheel, quorum: 1, closed: false }, ["k"], "v", 1_000);
   return { nodes, clock, round };
 }
-
-Deno.test("takeBack() releases under the round's value whatever nodes do, waits for none, and cancels the round", () => {
-  const { clock, nodes, round } = setUp(3);
-  nodes[1].mode = "fail";
-  nodes[2].mode = "hang";
-  const requests: unknown[] = [];
-  const { release } = nodes[0];
-  nodes[0].release = (request: QuorumRequest, nodeIndex) => {
-    const { ttlMs, keys } = request;
-    requests.push([request.mayHaveKeys!(nodeIndex), ttlMs, keys]);
-    release.call(nodes[0], request, nodeIndex);
-  };
-  takeBack(round, round.follow());
-  assertEquals([round.wanted, requests], [false, [[true, 1_000, ["k"]]]]);
-  for (const { calls } of nodes) {
-    assertEquals(calls.map(({ operation, value }) => [operation, value]), [["release", "v"]]);
-  }
-  assertEquals(clock.timers, 0);
-});
 
 /** What a node answered, whether a key may be set there, and whether it is asked to release. */
 const ANSWERS: readonly (readonly [

@@ -73,20 +73,6 @@ Deno.test("commandNode() sends a command about a key only when the one before wa
   });
 });
 
-Deno.test("commandNode() keeps that order for commands that come while others are under way or have just been answered", async () => {
-  await withCommandNode({}, async (client, node) => {
-    client.fate = () => ({ after: pause(3) });
-    const requests: FakeRequest[] = [];
-    for (let times = 0; times < 6; times++) {
-      requests.push(new FakeRequest("k"));
-      node.release(requests[times], 0);
-      await pause(2);
-    }
-    for (const request of requests) assertEquals(await outcomeOf(request), "denied");
-    assertEquals(client.pendingMax, 1);
-  });
-});
-
 Deno.test("commandNode() sends commands about different keys side by side", async () => {
   await withCommandNode({}, async (client, node) => {
     const requests = ["k", "l", "m"].map((key) => new FakeRequest(key));
@@ -172,19 +158,6 @@ Deno.test("commandNode() fails commands if pipeline resolves to another number o
         "Cannot get reply from a: 'pipeline' must resolve to one reply for each command",
       ][0],
     );
-  });
-});
-
-Deno.test("commandNode() sends a script whole that the server has forgotten", async () => {
-  await withCommandNode({}, async (client, node) => {
-    const request = new FakeRequest();
-    node.release(request, 0);
-    await outcomeOf(request);
-    const again = new FakeRequest();
-    client.fate = ([name]) => name === "EVALSHA" ? { times: 0, error: new Error("NOSCRIPT") } : {};
-    node.release(again, 0);
-    assertEquals(await outcomeOf(again), "denied");
-    assertEquals([client.named("EVAL").length, client.named("EVALSHA").length], [2, 1]);
   });
 });
 

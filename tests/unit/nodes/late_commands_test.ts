@@ -135,31 +135,6 @@ Deno.test("commandNode() undoes an acquisition at once when its answer comes lat
   });
 });
 
-Deno.test("commandNode() never deletes a late key of a lock that is held", async () => {
-  await withCommandNode({}, async (client, node) => {
-    let lost = 1;
-    client.fate = ([name]) => name === "SET" && lost-- > 0 ? { times: 0, loses: true } : {};
-    assertEquals(await outcomeOf(ask(node, "acquire")), "failed");
-    // The lock was won on other nodes, and an extension fills the key in here.
-    await eventually(async () => await outcomeOf(ask(node, "acquire")) === "granted");
-    await pause(250); // longer than the first delays
-    assertEquals(await client.value("k"), "v");
-    assertEquals(await outcomeOf(ask(node, "release")), "granted");
-    assertEquals(await client.value("k"), null);
-  });
-});
-
-Deno.test("commandNode() takes a denial for no proof that nothing was set if the client resends", async () => {
-  for (const resends of [undefined, true, false]) {
-    await withCommandNode({ resends }, async (client, node) => {
-      client.fate = ([name]) => name === "SET" ? { times: 2 } : {};
-      const acquisition = ask(node, "acquire");
-      assertEquals(await outcomeOf(acquisition), "denied");
-      assertEquals(node.resends, resends !== false);
-    });
-  }
-});
-
 Deno.test("commandNode() takes a place in the queue for no proof that nothing was set if the client resends", async () => {
   let server: MemoryRedis | undefined;
   const subscribe: SubscribeChannel = (channel, { onMessage }) => {
@@ -245,21 +220,6 @@ Deno.test("commandNode() is back with its client, for the next command and not f
       const next = ask(node, "acquire", `after ${outageMs}`);
       assertEquals(await outcomeOf(next), "granted", String(next.errors[0]));
     }
-  });
-});
-
-Deno.test("commandNode() sends nothing but PING while its client refuses", async () => {
-  await withCommandNode({}, async (client, node) => {
-    client.fate = () => ({ times: 0, error: new Error("broken") });
-    for (const key of ["k", "l"]) await outcomeOf(ask(node, "acquire", key));
-    const sent = client.sent.length;
-    for (let times = 0; times < 20; times++) {
-      const requests = ["m", "n"].map((key) => ask(node, "acquire", key));
-      for (const request of requests) {
-        assertEquals([await outcomeOf(request), request.unsent], ["failed", true]);
-      }
-    }
-    assertEquals(client.sent.slice(sent).filter(([name]) => name !== "PING"), []);
   });
 });
 

@@ -106,15 +106,6 @@ Deno.test("readReply() reads an Error as the reply that it stands for", () => {
   assertInstanceOf(readReply(["SET"], new Error("LOADING later")), ReplyError);
 });
 
-Deno.test("replyErrorOf() recognizes a server's error by its prefix, and no error of the client", () => {
-  for (const text of ["NOSCRIPT No matching script.", "-WRONGTYPE x", "ERR", "BUSY script"]) {
-    assertEquals(replyErrorOf(new Error(text))?.message, text.replace("-", ""));
-  }
-  const others = ["connect ECONNREFUSED", "EPIPE broken", "HTTP 502", "ERROR", "TLS failed", ""];
-  for (const text of others) assertEquals(replyErrorOf(new Error(text)), undefined, text);
-  assertEquals(replyErrorOf("NOAUTH Authentication required.")?.prefix, "NOAUTH");
-});
-
 Deno.test("replyErrorOf() hides the arguments that a client repeats in its errors", () => {
   const args = ["SET", "invoice:42", "0123456789abcdef", "NX", "PX", "30000"];
   const error = new Error(`ERR no, command was: ${JSON.stringify(args)}`);

@@ -1,4 +1,4 @@
-import { assertEquals, assertInstanceOf } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import type { Grant, LockNode, LockRequest } from "../../../src/nodes/mod.ts";
 import { adaptedNode } from "../../../src/quorum/adapted_node.ts";
 import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
@@ -76,21 +76,6 @@ Deno.test("adaptedNode() has a release extend the keys by what is left of their 
     ["release", 1_000, undefined],
   ]);
 });
-
-for (const how of ["throws", "rejects"]) {
-  Deno.test(`adaptedNode() counts it as a failure, of which keys may be set, that a node ${how}`, async () => {
-    const { node } = setUp(() => {
-      const error = Object.assign(new Error("gone"), { outcome: "not-sent" });
-      if (how === "throws") throw error;
-      return Promise.reject(error);
-    });
-    const request = new FakeRequest();
-    node.acquire(request, 1);
-    await request.answered;
-    assertEquals([request.answers, request.unsent], [[["failed", 1, "gone"]], false]);
-    assertInstanceOf(request.errors[0], Error);
-  });
-}
 
 Deno.test("adaptedNode() has no more methods than the node", () => {
   const { node } = setUp(() => {});

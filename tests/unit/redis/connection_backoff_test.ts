@@ -7,7 +7,7 @@ import {
 import { ReplyError } from "../../../src/redis/errors.ts";
 import { type ConnectionBench, test } from "../../support/connection_bench.ts";
 import { FakeTransport } from "../../support/fake_transport.ts";
-import { LOST, NAME } from "../../support/stream_bench.ts";
+import { NAME } from "../../support/stream_bench.ts";
 
 for (const fraction of [0, 0.5, 0.999_999]) {
   test(`Connection is opened again after delays that double up to two seconds, with a jitter of ${fraction}`, async (bench) => {
@@ -140,15 +140,6 @@ for (const [what, address, act, refusal] of REFUSING) {
   });
 }
 
-test("Connection says that it was lost, not refused, after a reply that is not an error", async (bench) => {
-  bench.queue(1);
-  await bench.submit(2);
-  await bench.feed("-ERR first\r\n+PONG\r\n");
-  await bench.hangUp();
-  bench.queue(3);
-  assertEquals(bench.replies.at(-1), [3, LOST, "not-sent"]);
-});
-
 test("Connection shows a server's error without our user name, our password and without control characters", async (bench) => {
   bench.use({}, "redis://locker:hunter2@h");
   await bench.submit(1);
@@ -192,21 +183,4 @@ test("Connection calls a server available once it has replied to a command, and 
   bench.queue(2);
   await bench.feed("+PONG\r\n");
   assertEquals(reported, ["available"]);
-});
-
-test("Connection calls a server available once it has accepted the login", async (bench) => {
-  const reported = observe(bench, "redis://:pw@h");
-  await bench.submit(1);
-  assertEquals(reported, []);
-  await bench.feed("+OK\r\n");
-  assertEquals(reported, ["available"]);
-});
-
-test("Connection calls a server available again that receives no command", async (bench) => {
-  const reported = observe(bench);
-  await bench.open();
-  await bench.hangUp();
-  await bench.reconnect();
-  await bench.advance(10_000);
-  assertEquals([reported, bench.written], [["available", LOST, "available"], ""]);
 });

@@ -1,8 +1,8 @@
 import { assertEquals } from "@std/assert";
 import { type ConnectionBench, test } from "../../support/connection_bench.ts";
-import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
+import { advanceUntil } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
-import { LOST, NAME } from "../../support/stream_bench.ts";
+import { NAME } from "../../support/stream_bench.ts";
 
 const CLOSED = `Connection to ${NAME} was closed`;
 
@@ -102,25 +102,6 @@ test.open("Connection.close() waits for as long as replies keep coming, and no l
   await closing;
   const unanswered = [4, `Connection to ${NAME} was closed`, "unknown"];
   assertEquals([bench.replies.at(-1), bench.transport.closed], [unanswered, true]);
-});
-
-test.open("Connection.close() says which of the commands that are left may have been executed", async (bench) => {
-  bench.transport.writesHang = true;
-  await bench.submit(1);
-  bench.queue(2);
-  await bench.close();
-  assertEquals(bench.replies, [[1, CLOSED, "unknown"], [2, CLOSED, "not-sent"]]);
-});
-
-test.open("Connection.close() settles if the stream is lost meanwhile, and connects no more", async (bench) => {
-  bench.queue(1);
-  const closing = bench.connection.close();
-  await runMicrotasks();
-  await bench.hangUp();
-  await advanceUntil(bench.clock, closing, 100);
-  assertEquals(bench.replies, [[1, LOST, "unknown"]]);
-  await bench.advance(10_000);
-  assertEquals(bench.network.targets.length, 1);
 });
 
 test.open("Connection.close() within a reply decodes no more of the chunk that brought it", async (bench) => {

@@ -38,19 +38,6 @@ test("Connection shows none of the credentials that it was given last", async (b
   assertEquals(bench.connection.password, "s3cret!");
 });
 
-test("Connection tries again with other credentials after a refusal, which is not permanent then", async (bench) => {
-  let password = "old";
-  bench.use({ credentials: () => ({ password }) });
-  await bench.submit(1);
-  await bench.feed("-WRONGPASS invalid username-password pair or user is disabled.\r\n");
-  assertEquals(bench.errors[0].permanent, false);
-  password = "new";
-  await bench.nextStream();
-  assertEquals(bench.written, wire("AUTH", "new") + PING);
-  await bench.feed("+OK\r\n+PONG\r\n");
-  assertEquals(bench.events.at(-1), "connected");
-});
-
 const reason = new Error("no token today");
 for (
   const [what, credentials, why, cause] of [

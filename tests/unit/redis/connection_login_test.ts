@@ -1,6 +1,5 @@
-import { assertEquals, assertGreater, assertInstanceOf } from "@std/assert";
+import { assertEquals, assertInstanceOf } from "@std/assert";
 import { ReplyError } from "../../../src/redis/errors.ts";
-import { isMessage } from "../../../src/redis/reply.ts";
 import { test } from "../../support/connection_bench.ts";
 import { FakeTransport, PING, wire } from "../../support/fake_transport.ts";
 import { LOST, NAME } from "../../support/stream_bench.ts";
@@ -19,18 +18,6 @@ test("Connection sends the login and the commands that wait in one write, and ea
   assertEquals(replies, [[1, "one"], [2, "ReplyError: ERR two"], [3, "three"]]);
 });
 
-test("Connection is ready and available when the login is answered, and not before", async (bench) => {
-  const available: string[] = [];
-  bench.use({ onAvailable: () => available.push("available") }, "redis://:hunter2@h");
-  await bench.submit(1);
-  assertEquals([bench.connection.readyAtMs, available], [Infinity, []]);
-  await bench.advance(30);
-  await bench.feed("+OK\r\n");
-  assertEquals([bench.connection.readyAtMs, available], [bench.clock.monotonicMs(), ["available"]]);
-  await bench.advance(5_000); // longer than connectTimeoutMs
-  assertEquals(bench.transport.closed, false);
-});
-
 test("Connection waits longer each time that a login is refused, though AUTH or the commands behind it are not", async (bench) => {
   bench.fraction = 1;
   bench.use({ clientName: "hasp" }, "redis://:hunter2@h");
@@ -46,28 +33,6 @@ test("Connection waits longer each time that a login is refused, though AUTH or 
   assertEquals(delaysMs, [100, 100, 200, 400]);
 });
 
-test("Connection passes no reply behind a refused login: it is unknown what the server did", async (bench) => {
-  bench.use({}, "redis://:hunter2@h");
-  bench.queue(1, "SET", "k", "v");
-  await bench.submit(2);
-  await bench.feed("-WRONGPASS no\r\n+OK\r\n+PONG\r\n");
-  const message = `Connection to ${NAME} was refused: WRONGPASS no`;
-  assertEquals(bench.replies, [[1, message, "unknown"], [2, message, "unknown"]]);
-});
-
-test("Connection takes what undoes its commands for a moment after a refused login", async (bench) => {
-  bench.use({}, "redis://:hunter2@h");
-  await bench.submit(1, "SET", "k", "v");
-  await bench.answer("-ERR no password is configured\r\n");
-  const message = `Connection to ${NAME} was refused: ERR no password is configured`;
-  assertEquals([bench.connection.open, bench.connection.crowded?.message], [false, message]);
-  await bench.submit(2, "DEL", "k");
-  assertEquals([bench.written, bench.transport.closed], [wire("DEL", "k"), false]);
-  await bench.feed("+OK\r\n:1\r\n"); // replies to commands that have failed
-  await bench.advance(50);
-  assertEquals([bench.replies.slice(1), bench.transport.closed], [[[2, message, "unknown"]], true]);
-});
-
 test("Connection counts the login towards connectTimeoutMs, and takes what undoes for a moment more", async (bench) => {
   bench.use({ connectTimeoutMs: 300 }, "redis://:pw@h");
   bench.queue(1);
@@ -81,37 +46,6 @@ test("Connection counts the login towards connectTimeoutMs, and takes what undoe
   await bench.feed("+OK\r\n+PONG\r\n"); // replies to commands that have failed
   await bench.advance(50);
   assertEquals([bench.replies.slice(1), bench.transport.closed], [[[2, message, "unknown"]], true]);
-});
-
-test("Connection that is given up and is lost in that moment keeps the one that replaces it", async (bench) => {
-  bench.use({ connectTimeoutMs: 300 }, "redis://:pw@h");
-  bench.queue(1);
-  await bench.advance(301);
-  await bench.hangUp();
-  assertEquals([bench.connection.state, bench.network.transports.length], ["down", 1]);
-  bench.network.mode = "accept";
-  for (let ms = 0; ms < 100; ms++) await bench.advance(1); // it connects again after 25 to 50 ms
-  await bench.answer("+OK\r\n+PONG\r\n");
-  assertEquals([bench.connection.state, bench.network.transports.length], ["open", 2]);
-  await bench.submit(2);
-  await bench.feed("+PONG\r\n");
-  assertEquals(bench.replies.slice(1), [[2, "PONG"]]);
-});
-
-test("Connection with a subscription logs in, and takes a message in front of the first reply", async (bench) => {
-  const received: string[] = [];
-  bench.use({
-    clientName: "worker",
-    takesMessage(reply) {
-      if (!isMessage(reply)) return false;
-      received.push(new TextDecoder().decode(reply[2]));
-      return true;
-    },
-  });
-  await bench.submit(1);
-  await bench.answer("+OK\r\n");
-  await bench.feed("*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n+PONG\r\n");
-  assertEquals([received, bench.replies], [["hi"], [[1, "PONG"]]]);
 });
 
 for (
@@ -171,29 +105,6 @@ test("Connection that was lost is open again when the server has answered a PING
   await bench.submit(3);
   await bench.feed("+three\r\n");
   assertEquals(bench.replies.slice(2), [[3, "three"]]);
-});
-
-test.open("Connection to a server that hangs fails commands at once until the server answers", async (bench) => {
-  await bench.submit(1);
-  await bench.advance(3_000);
-  const silent = `Connection to ${NAME} was silent for 2000 ms`;
-  assertEquals(bench.replies, [[1, silent, "unknown"]]);
-  const { length } = bench.network.transports;
-  const messages = new Set<unknown>();
-  for (let ms = 0; ms < 10_000; ms += 50) {
-    bench.queue(2);
-    messages.add(bench.replies.at(-1)![1]);
-    await bench.advance(50);
-  }
-  assertEquals([...messages].slice(-1), [
-    `Connection to ${NAME} could not be made: no answer within 1000 ms`,
-  ]);
-  assertEquals([bench.replies.length, messages.size], [201, 2]); // the other one is `silent`
-  assertGreater(bench.network.transports.length, length + 2);
-  await bench.reconnect();
-  await bench.submit(3);
-  await bench.feed("+three\r\n");
-  assertEquals(bench.replies.at(-1), [3, "three"]);
 });
 
 for (const refusal of ["NOPERM no permissions to run 'ping'", "ERR unknown command 'PING'"]) {

@@ -3,7 +3,7 @@ import { RedisClient } from "../../../src/redis/client.ts";
 import { ConnectionError, ProtocolError } from "../../../src/redis/errors.ts";
 import { type ConnectionBench, test } from "../../support/connection_bench.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
-import { FakeTransport, PING } from "../../support/fake_transport.ts";
+import { PING } from "../../support/fake_transport.ts";
 import type { OnChunk } from "../../../src/transport/transport.ts";
 import { LOST, NAME, RECONNECT_MS } from "../../support/stream_bench.ts";
 
@@ -51,37 +51,11 @@ for (
   });
 }
 
-test.open("Connection says of a written command that it may have been executed, of another that it was not", async (bench) => {
-  bench.transport.writesHang = true;
-  await bench.submit(1);
-  bench.queue(2);
-  await bench.hangUp();
-  assertEquals(bench.replies, [[1, LOST, "unknown"], [2, LOST, "not-sent"]]);
-});
-
-test.open("Connection is lost once if its write and its read fail together", async (bench) => {
-  bench.transport.writeError = new Error("broken pipe");
-  bench.queue(1);
-  bench.transport.fail(new Error("reset"));
-  await runMicrotasks();
-  const [message] = bench.events;
-  assertEquals([bench.events.length, bench.replies], [1, [[1, message, "unknown"]]]);
-});
-
 test.open("Connection is lost if a write fails, with the failure as the cause", async (bench) => {
   const cause = bench.transport.writeError = new Error("broken pipe");
   await bench.submit(1);
   assertEquals(bench.replies, [[1, `Connection to ${NAME} was lost: broken pipe`, "unknown"]]);
   assertStrictEquals(bench.errors[0].cause, cause);
-});
-
-test.open("Connection gives no reply to a command that was not written", async (bench) => {
-  bench.transport.writesHang = true;
-  await bench.submit(1);
-  bench.queue(2);
-  await bench.feed("+ONE\r\n+TWO\r\n");
-  const message = `Connection to ${NAME} sent a reply that nobody asked for`;
-  assertEquals(bench.replies, [[1, "ONE"], [2, message, "not-sent"]]);
 });
 
 test.open("Connection fails a command at once while it is down, although it is connecting again", async (bench) => {
@@ -90,28 +64,6 @@ test.open("Connection fails a command at once while it is down, although it is c
   await bench.advance(RECONNECT_MS);
   bench.queue(1);
   assertEquals([bench.replies, bench.network.pending.length], [[[1, LOST, "not-sent"]], 1]);
-});
-
-test("Connection connects again after a loss whatever the old stream does, and ignores what that delivers", async (bench) => {
-  bench.network.make = () => {
-    const transport = new FakeTransport();
-    return Object.assign(transport, {
-      close() {
-        FakeTransport.prototype.close.call(transport);
-        throw new Error("closed already");
-      },
-    });
-  };
-  const { transport } = await bench.open();
-  await bench.submit(1);
-  await bench.feed("?\r\n+OLD\r\n");
-  assertEquals(await bench.reconnect(), ""); // nothing is sent again
-  bench.queue(2);
-  transport.feed("+OLDER\r\n");
-  await runMicrotasks();
-  assertEquals(bench.replies.length, 1);
-  await bench.feed("+NEW\r\n");
-  assertEquals([bench.replies[1], bench.transport.writes], [[2, "NEW"], [PING]]);
 });
 
 // Connecting

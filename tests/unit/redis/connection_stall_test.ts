@@ -34,24 +34,6 @@ async function trickle(bench: ConnectionBench, bytes: string, everyMs: number, l
   return passedMs;
 }
 
-test("Connection gives a slow server its time as long as bytes arrive", async (bench) => {
-  bench.use({ stallTimeoutMs: 1_000 });
-  await bench.open();
-  await bench.submit(1);
-  await bench.feed("$8\r\n");
-  await trickle(bench, "x", 450, 8 * 450);
-  await bench.feed("\r\n");
-  assertEquals(bench.replies, [[1, new TextEncoder().encode("xxxxxxxx")]]);
-});
-
-test("Connection may be silent forever with a stallTimeoutMs of Infinity", async (bench) => {
-  bench.use({ stallTimeoutMs: Infinity });
-  await bench.open();
-  await bench.submit(1);
-  await bench.advance(100_000);
-  assertEquals([bench.transport.closed, bench.events, bench.replies], [false, [], []]);
-});
-
 for (
   const [what, commands, head, piece, everyMs] of [
     ["whose reply never ends", 2, "$100000\r\n", "x", 100],
@@ -69,27 +51,6 @@ for (
     assertLessOrEqual(passedMs, 8_000);
     const message = `Connection to ${NAME} left a command without a whole reply for 4000 ms`;
     assertEquals(bench.replies.at(-1), [commands - 1, message, "unknown"]);
-  });
-}
-
-test("Connection lets a server work forever on many commands if none of them waits too long", async (bench) => {
-  bench.use({ stallTimeoutMs: 4_000, replyTimeoutMs: 4_000 });
-  await bench.open();
-  for (let id = 0; id < 100; id++) {
-    bench.queue(id); // three seconds before its reply
-    if (id >= 3) bench.transport.feed("+PONG\r\n");
-    await bench.clock.advance(1_000);
-  }
-  assertEquals([bench.transport.closed, bench.replies.length], [false, 97]);
-});
-
-for (const limits of [{}, { replyTimeoutMs: Infinity }]) {
-  test(`Connection lets a reply arrive forever with ${Deno.inspect(limits)}`, async (bench) => {
-    bench.use({ stallTimeoutMs: 1_000, ...limits });
-    await bench.open();
-    await bench.submit(1);
-    await bench.feed("$100000\r\n");
-    assertEquals(await trickle(bench, "x", 500, 30_000), 30_000);
   });
 }
 

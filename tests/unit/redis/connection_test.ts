@@ -1,6 +1,5 @@
-import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
-import { ReplyError } from "../../../src/redis/errors.ts";
 import { isMessage } from "../../../src/redis/reply.ts";
 import { test } from "../../support/connection_bench.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
@@ -65,17 +64,6 @@ test.open("Connection writes early what a long tick queues, and the rest at its 
   assertEquals(bench.written, PING.repeat(700));
 });
 
-test.open("Connection fails each command once if the stream refuses the early write of a long tick", async (bench) => {
-  const write = () => {
-    throw new Error("refused");
-  };
-  Object.assign(bench.transport, "send" in bench.transport ? { send: write } : { write });
-  const ids = Array.from({ length: 300 }, (_, index) => index);
-  for (const id of ids) bench.queue(id);
-  await runMicrotasks();
-  assertEquals(bench.replies.map(([id]) => id), ids);
-});
-
 test.open("Connection has one write under way, reads meanwhile, and then writes all that was queued", async (bench) => {
   const { transport } = bench;
   const write = transport.write.bind(transport);
@@ -119,26 +107,7 @@ test("Connection.withdraw() takes back a command while connecting", async (bench
   assertEquals(bench.replies, [[2, null]]);
 });
 
-test.open("Connection.withdraw() takes back a command in the tick that queued it, and none that is written", async (bench) => {
-  assertEquals(bench.connection.withdraw(bench.queue(1)!, 1), true);
-  const slot = bench.queue(2);
-  await runMicrotasks();
-  assertEquals([bench.connection.withdraw(slot!, 2), bench.transport.writes], [false, [PING]]);
-  bench.queue(3);
-  await bench.feed(":2\r\n:3\r\n");
-  assertEquals(bench.replies, [[2, 2], [3, 3]]);
-});
-
 // Reading
-
-test.open("Connection passes replies on first in, first out, errors among them", async (bench) => {
-  for (const id of [1, 2, 3]) bench.queue(id);
-  await bench.feed(":1\r\n-ERR no\r\n:");
-  await bench.feed("3\r\n");
-  const [first, second, third] = bench.replies;
-  assertEquals([first, third], [[1, 1], [3, 3]]);
-  assertInstanceOf(second[1], ReplyError);
-});
 
 test.open("Connection gives a reply bytes of its own, and reads one that is longer than its buffer", async (bench) => {
   const text = "x".repeat(50_000);

@@ -1,29 +1,8 @@
-import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { PRINTABLE_LENGTH_MAX } from "../../../src/printable.ts";
-import {
-  ConnectionError,
-  ProtocolError,
-  RedisError,
-  ReplyError,
-} from "../../../src/redis/errors.ts";
+import { ConnectionError, ProtocolError, ReplyError } from "../../../src/redis/errors.ts";
 
 const DETAILS = { address: "redis://h:6379", outcome: "unknown" } as const;
-
-Deno.test("the errors of the client have names, codes and details", () => {
-  const cause = new Error("refused");
-  const [reply, protocol, connection] = [
-    new ReplyError("WRONGTYPE Operation against a key"),
-    new ProtocolError("Cannot read reply"),
-    new ConnectionError("Connection lost", { ...DETAILS, cause }),
-  ];
-  for (const error of [reply, protocol, connection]) assertInstanceOf(error, RedisError);
-  assertEquals([reply.name, reply.code], ["ReplyError", "REPLY"]);
-  assertEquals([reply.prefix, reply.message], ["WRONGTYPE", "WRONGTYPE Operation against a key"]);
-  assertEquals([protocol.name, protocol.code], ["ProtocolError", "PROTOCOL"]);
-  assertEquals([connection.name, connection.code], ["ConnectionError", "CONNECTION"]);
-  assertEquals([connection.address, connection.outcome], ["redis://h:6379", "unknown"]);
-  assertStrictEquals(connection.cause, cause);
-});
 
 for (
   const text of [

@@ -262,16 +262,6 @@ test("diagnose() reports that SUBSCRIBE is refused", async (bench) => {
   assertEquals(diagnosis.refused, { SUBSCRIBE: "NOPERM" });
 });
 
-test.raw("diagnose() reports that the server has no room for further connections", async (bench) => {
-  bench.use({ clientName: "name" });
-  await bench.asked();
-  await bench.answer("+OK\r\n"); // the first one was for the name
-  for (const connection of await bench.further()) {
-    await connection.answer("-ERR max number of clients reached\r\n");
-  }
-  assertEquals(await bench.diagnosis, { ...WHOLE, refused: { SUBSCRIBE: "ERR" } });
-});
-
 test("diagnose() reports that the server ends the connection in place of a reply to SUBSCRIBE", async (bench) => {
   const [one, other] = await bench.further();
   await one.answer(SAME_RUN);

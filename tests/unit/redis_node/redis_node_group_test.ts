@@ -8,11 +8,9 @@ import {
   groupRelease,
   laterRelease,
   NodeBench,
-  NOSCRIPT,
   REFUSED_DELAY_MS,
   test,
 } from "../../support/redis_node_bench.ts";
-import { LOST } from "../../support/stream_bench.ts";
 
 const request = (key: string, value = "v", ttlMs = 1_000) => new FakeRequest(key, { value, ttlMs });
 
@@ -128,17 +126,6 @@ test.opened("RedisNode shares a group with other nodes, and sends those of its l
   await Promise.all([other.close(), late.close(), apart.close()]);
 });
 
-test.opened("RedisNode sends a group whole on NOSCRIPT", async (bench) => {
-  for (let times = 0; times < 2; times++) {
-    releaseMany(bench);
-    await runMicrotasks();
-    if (times === 0) await bench.answer("*3\r\n:1\r\n:1\r\n:1\r\n");
-  }
-  assertEquals(bench.written, groupRelease("EVALSHA", ...lockNames(3)));
-  await bench.answer(NOSCRIPT);
-  assertEquals(bench.written, groupRelease("EVAL", ...lockNames(3)));
-});
-
 for (
   const refusal of [
     "CROSSSLOT Keys in request don't hash to the same slot",
@@ -180,14 +167,3 @@ test.opened("RedisNode fails each release of a group that has an unreadable repl
   await bench.answer("*1\r\n:1\r\n");
   assertEquals(requests.flatMap(({ outcomes }) => outcomes), ["granted", "failed", "failed"]);
 });
-
-for (const [when, written] of [["before", false], ["after", true]] as const) {
-  test.opened(`RedisNode keeps each release of a group whose connection breaks ${when} it was written`, async (bench) => {
-    const requests = releaseMany(bench);
-    if (written) await runMicrotasks();
-    else bench.transport.end();
-    await bench.hangUp();
-    assertEquals(requests.map(({ answers }) => answers), Array(3).fill([["failed", 0, LOST]]));
-    assertEquals(await bench.reconnect(), groupRelease("EVAL", ...lockNames(3)));
-  });
-}

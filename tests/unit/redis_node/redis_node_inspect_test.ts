@@ -1,6 +1,6 @@
-import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import type { KeyState } from "../../../src/quorum/lock_node.ts";
-import { ConnectionError, ProtocolError, ReplyError } from "../../../src/redis/errors.ts";
+import { ConnectionError } from "../../../src/redis/errors.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
 import { test } from "../../support/redis_node_bench.ts";
@@ -53,27 +53,6 @@ for (const [what, replies, expected] of STATES) {
     assertEquals(bench.transport.writes, [keys.map((words) => wire(...words)).join("")]);
     await bench.answer(replies.startsWith("-WRONGTYPE") ? replies : `${replies}+string\r\n`);
     assertEquals(await inspecting, expected);
-  });
-}
-
-for (
-  const [what, replies, Class] of [
-    ["an error reply to GET", "-NOPERM no\r\n:-1\r\n", ReplyError],
-    ["an error reply to PTTL", "$1\r\nv\r\n-NOPERM no\r\n", ReplyError],
-    ["an error reply to both", "-NOPERM no\r\n-BUSY no\r\n", ReplyError],
-    ["an integer in place of the value", ":5\r\n:700\r\n", ProtocolError],
-    ["an array in place of the value", "*0\r\n:700\r\n", ProtocolError],
-    ["a null in place of the TTL", "$1\r\nv\r\n$-1\r\n", ProtocolError],
-    ["a string in place of the TTL", "$1\r\nv\r\n+soon\r\n", ProtocolError],
-  ] as const
-) {
-  test.opened(`RedisNode.inspect() rejects with ${what}`, async (bench) => {
-    const outcome = bench.node.inspect("k").catch((error) => error);
-    await runMicrotasks();
-    await bench.answer(`${replies}:0\r\n+string\r\n`);
-    const error = await outcome;
-    assertInstanceOf(error, Class);
-    if (Class === ReplyError) assertEquals(error.message, "NOPERM no");
   });
 }
 

@@ -4,7 +4,7 @@ import { GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { EXTEND_SHARED, RELEASE_SHARED } from "../../../src/redis_node/scripts/readers.ts";
 import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
-import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
 import { PING, wire } from "../../support/fake_transport.ts";
 import {
@@ -115,17 +115,6 @@ test("RedisNode keeps a release of several keys that waited for a first connecti
   assertEquals(await bench.reconnect(), wholeRelease("v", "k", "é"));
 });
 
-for (const operation of ["acquire", "extend", "raiseCounters", "release"] as const) {
-  test.opened(`RedisNode never sends ${operation}() again if no key of the node can be set`, async (bench) => {
-    const request = () => new FakeRequest("k", { counterHint: 1 });
-    bench.ask(operation, request(), 2);
-    await runMicrotasks();
-    await bench.hangUp();
-    bench.ask(operation, request(), 2);
-    assertEquals(await bench.reconnect(), "");
-  });
-}
-
 test.opened("RedisNode sends pending releases in order, before anything else on the new connection", async (bench) => {
   await bench.hangUp();
   bench.release(release("v1", "k"));
@@ -171,31 +160,6 @@ for (const [passedMs, sent] of [[999, wholeRelease()], [1_000, ""]] as const) {
   });
 }
 
-test.opened("RedisNode counts the life of a key from the first failure of its release, however often it is kept", async (bench) => {
-  await bench.hangUp();
-  bench.release();
-  assertEquals(await bench.reconnect(), wholeRelease());
-  await bench.advance(600);
-  bench.network.mode = "refuse";
-  await bench.hangUp();
-  await bench.advance(400);
-  assertEquals(await bench.reconnect(), "");
-});
-
-test("RedisNode keeps every pending release, and sends them in groups", async (bench) => {
-  bench.use({ connectTimeoutMs: 60_000 });
-  await bench.opened();
-  await bench.hangUp();
-  for (let count = 0; count < 600; count++) bench.release(release("v", `key${count}`));
-  const locks = Array.from({ length: 600 }, (_, index): [string, string] => [`key${index}`, "v"]);
-  const [first, second, last] = [0, 256, 512].map((from) => locks.slice(from, from + 256));
-  assertEquals(
-    await bench.reconnect(),
-    groupRelease("EVAL", ...first) + groupRelease("EVALSHA", ...second) +
-      groupRelease("EVALSHA", ...last),
-  );
-});
-
 // Servers that refuse for the moment
 
 const REFUSALS = [
@@ -223,29 +187,7 @@ for (const refusal of REFUSALS) {
     await bench.advance(10_000);
     assertEquals(bench.written, "");
   });
-
-  test.opened(`RedisNode sends nothing again that could set a key after ${refusal}`, async (bench) => {
-    bench.ask("acquire");
-    await bench.send("extend");
-    await bench.answer(`-${refusal}\r\n-${refusal}\r\n`);
-    await bench.advance(2 * REFUSED_DELAY_MS);
-    assertEquals(bench.written, "");
-  });
 }
-
-test.opened("RedisNode asks ever more rarely while the server refuses, and not after the TTL", async (bench) => {
-  bench.release(release("v", "k", 5_000));
-  await runMicrotasks();
-  await bench.answer("-OOM no\r\n");
-  const askedMs: number[] = [];
-  for (let passedMs = 0; passedMs < 20_000; passedMs += REFUSED_DELAY_MS) {
-    await bench.advance(REFUSED_DELAY_MS);
-    if (bench.written === "") continue;
-    askedMs.push(passedMs + REFUSED_DELAY_MS);
-    await bench.answer("-OOM no\r\n");
-  }
-  assertEquals(askedMs, [100, 300, 700, 1_500, 3_100, 4_700]);
-});
 
 test.opened("RedisNode asks by the next release if the server refuses one for good", async (bench) => {
   for (const value of ["v1", "v2"]) bench.release(release(value, "k", 10_000));
@@ -255,33 +197,4 @@ test.opened("RedisNode asks by the next release if the server refuses one for go
   await bench.answer("-NOPERM no\r\n");
   await bench.advance(2 * REFUSED_DELAY_MS);
   assertEquals(bench.written, laterRelease("v2"));
-});
-
-for (const [when, mode] of [["sooner", "accept"], ["later", "refuse"]] as const) {
-  test.opened(`RedisNode sends a release that met a busy server once, on the next connection if that is made ${when}`, async (bench) => {
-    bench.release(release("v", "k", 10_000));
-    await runMicrotasks();
-    await bench.answer("-BUSY no\r\n");
-    bench.network.mode = mode;
-    await bench.hangUp();
-    if (mode === "refuse") await bench.advance(REFUSED_DELAY_MS + 100);
-    assertEquals(await bench.reconnect(), wholeRelease());
-    await bench.answer(":1\r\n");
-    await bench.advance(2 * REFUSED_DELAY_MS);
-    assertEquals(bench.written, "");
-  });
-}
-
-test.opened("RedisNode.close() sends pending releases for the last time", async (bench) => {
-  bench.release();
-  await runMicrotasks();
-  await bench.answer("-BUSY no\r\n");
-  const closing = bench.node.close();
-  await runMicrotasks();
-  assertEquals(bench.written, laterRelease());
-  await bench.answer("-BUSY no\r\n");
-  await advanceUntil(bench.clock, closing);
-  assertEquals(bench.wheel.size, 0);
-  await bench.advance(10 * REFUSED_DELAY_MS);
-  assertEquals([bench.written, bench.network.transports.length], ["", 1]);
 });

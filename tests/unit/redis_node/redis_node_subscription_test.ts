@@ -214,21 +214,6 @@ for (
   });
 }
 
-test.connected("RedisNode.subscribe() is not unsupported because the server ends all connections", async (bench) => {
-  bench.node.subscribe!(bench, INDEX);
-  await runMicrotasks();
-  await bench.cutSubscription();
-  for (let times = 1; times < 12; times++) {
-    bench.network.mode = "refuse";
-    await bench.hangUp();
-    const { length } = bench.subscriptions.transports;
-    while (bench.subscriptions.transports.length === length) await bench.advance(RECONNECT_MS);
-    await bench.subscriptions.last.answer("+PONG\r\n");
-    await bench.cutSubscription();
-  }
-  assertEquals(bench.notices.every(([event]) => event === "unsubscribed"), true);
-});
-
 test.listening("RedisNode.subscribe() subscribes anew if the next connection leads to another server", async (bench) => {
   await bench.hangUp();
   await bench.reconnect();
@@ -314,20 +299,6 @@ test("RedisNode.unsubscribe() of one that was never subscribed does nothing", as
   assertEquals(bench.subscriptions.targets, []);
 });
 
-test.queueing("RedisNode.unsubscribe() ends the queueing, too, until the node is subscribed again", async (bench) => {
-  bench.node.unsubscribe();
-  await join(bench);
-  assertEquals(bench.written, SET);
-  await bench.answer("+OK\r\n");
-  bench.node.subscribe!(bench, INDEX);
-  await runMicrotasks();
-  await bench.receive(SUBSCRIBED);
-  await bench.answerProbe();
-  await bench.receive(message(TICKET_ID));
-  assertEquals(bench.notices, [IS_SUBSCRIBED, ["first", INDEX, TICKET_ID]]);
-  assertEquals(bench.subscriptions.transports.map(({ closed }) => closed), [true, false]);
-});
-
 test.connected("RedisNode receives nothing over a subscription that was ended, also if another has begun", async (bench) => {
   bench.transport.writes.length = 0;
   bench.node.subscribe!(bench, INDEX);
@@ -359,16 +330,6 @@ test.subscribed("RedisNode.acquire() with a ticket only asks for the keys until 
   await bench.cutSubscription();
   await join(bench);
   assertEquals(bench.written, SET);
-});
-
-test.queueing("RedisNode.acquire() with a ticket fails on an error that says nothing of queues, and queues the next time", async (bench) => {
-  for (const error of ["OOM no", "BUSY no", "LOADING no", "NOAUTH no"]) {
-    const request = await join(bench);
-    assertEquals(bench.written, JOIN);
-    await bench.answer(`-${error}\r\n`);
-    assertEquals([request.answers, bench.written], [[["failed", 6, error]], ""]);
-  }
-  assertEquals(bench.notices, []);
 });
 
 for (

@@ -78,17 +78,6 @@ test.raw("redisServer().subscribe() logs in and subscribes in one write", async 
   assertEquals(bench.events, ["subscribed"]);
 });
 
-for (const mode of ["refuse", "accept"] as const) {
-  test.raw(`redisServer().subscribe() rejects once, and connects no more, if it had to ${mode} the connection and no reply came`, async (bench) => {
-    bench.network.mode = mode;
-    await bench.start();
-    if (mode === "accept") await bench.hangUp(); // before the reply
-    assertEquals(bench.events.map((event) => event.split(":")[0]), ["failed"]);
-    await bench.advance(IDLE_MS);
-    assertEquals(bench.network.targets.length, 1);
-  });
-}
-
 test.subscribed("redisServer().subscribe() passes messages on as they come, byte for byte", async (bench) => {
   await bench.feed(message("one") + message("") + message("\r\n:1").slice(0, -3));
   assertEquals(bench.events, ["message: one", "message: "]);

@@ -15,7 +15,6 @@ import { advanceUntil, FakeClock, runMicrotasks } from "../../support/fake_clock
 const RETRY_MS = 50;
 const RETRY_MS_MAX = 2_000;
 const STABLE_MS = 2_000;
-const SUBSCRIBE_MS_MAX = 10_000;
 const CLOSE_MS_MAX = 250;
 const HEARD_MS_MAX = 2_000;
 const PROBE_MS = 10_000;
@@ -157,32 +156,6 @@ test("subscribes at once, and passes text and bytes on", async (bench) => {
   assertEquals(bench.events, ["subscribed", "message: me:1", "message: me:2"]);
 });
 
-test("ends what was lost, and subscribes again after a delay", async (bench) => {
-  await bench.attempt.confirm();
-  bench.attempt.listener.onLost();
-  assertEquals(bench.events, ["subscribed", "unsubscribed"]);
-  await bench.clock.advance(RETRY_MS / 2 - 1);
-  assertEquals([bench.ended, bench.attempt.signal.aborted], [[1], true]);
-  await bench.retried();
-  await bench.attempt.confirm();
-  assertEquals([bench.events.at(-1), bench.ended], ["subscribed", [1, 0]]);
-});
-
-test("receives nothing more from a subscription that was lost", async (bench) => {
-  const first = bench.attempt;
-  await first.confirm();
-  first.listener.onLost();
-  first.listener.onLost();
-  first.listener.onMessage("me:1");
-  await bench.retried();
-  await bench.attempt.confirm();
-  first.listener.onLost();
-  first.listener.onMessage("me:2");
-  await bench.clock.advance(RETRY_MS_MAX);
-  assertEquals(bench.events, ["subscribed", "unsubscribed", "subscribed"]);
-  assertEquals(bench.ended, [1, 0]);
-});
-
 test("waits longer after each loss in a row, and starts over once a subscription has lasted", async (bench) => {
   const delays: number[] = [];
   for (let losses = 0; losses < 12; losses++) {
@@ -223,44 +196,11 @@ test("subscribes at once when commands are possible again", async (bench) => {
   assertEquals([bench.attempts.length, bench.published], [length + 1, 2]);
 });
 
-test("ends a subscription that is lost before it is confirmed, once it is", async (bench) => {
-  const first = bench.attempt;
-  first.listener.onLost();
-  await bench.retried();
-  await bench.attempt.confirm();
-  await first.confirm();
-  assertEquals([bench.events, bench.ended], [["unsubscribed", "subscribed"], [1, 0]]);
-});
-
 test("reports once that it is lost, if the client calls onLost and rejects too", async (bench) => {
   bench.attempt.listener.onLost();
   await bench.attempt.fail(new Error("socket closed"));
   await bench.retried();
   assertEquals([bench.events, bench.attempts.length], [["unsubscribed"], 2]);
-});
-
-test("subscribes again after a client that calls onLost at once, and ends what it began", async (bench) => {
-  await bench.attempt.confirm();
-  bench.attempt.listener.onLost();
-  bench.losesAtOnce = true;
-  await bench.retried();
-  bench.losesAtOnce = false;
-  await bench.attempt.confirm();
-  await bench.retried();
-  await bench.attempt.confirm();
-  assertEquals(bench.events, ["subscribed", "unsubscribed", "unsubscribed", "subscribed"]);
-  assertEquals(bench.ended, [1, 1, 0]);
-});
-
-test("subscribes again if the client does not settle in time", async (bench) => {
-  const first = bench.attempt;
-  await bench.clock.advance(SUBSCRIBE_MS_MAX + RETRY_MS + 50);
-  assertEquals([bench.events, bench.attempts.length], [["unsubscribed"], 2]);
-  await bench.attempt.confirm();
-  await first.confirm();
-  assertEquals([bench.events.at(-1), bench.ended], ["subscribed", [1, 0]]);
-  await bench.clock.advance(SUBSCRIBE_MS_MAX * 2);
-  assertEquals(bench.attempts.length, 2);
 });
 
 test("of a client subscribes again if its messages to itself no longer arrive, and reports once that it is subscribed", async (bench) => {
@@ -307,14 +247,6 @@ test("is ended by close(), and reports nothing more", async (bench) => {
   bench.attempt.listener.onLost();
   await bench.clock.advance(RETRY_MS_MAX);
   assertEquals([bench.events, bench.attempts.length], [["subscribed"], 1]);
-});
-
-test("is ended by close() while it waits to subscribe again", async (bench) => {
-  await bench.attempt.confirm();
-  bench.attempt.listener.onLost();
-  await bench.close();
-  await bench.clock.advance(RETRY_MS_MAX);
-  assertEquals([bench.ended, bench.attempts.length], [[1], 1]);
 });
 
 test("that is closed before it is confirmed is ended once it is", async (bench) => {

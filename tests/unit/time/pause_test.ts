@@ -52,17 +52,3 @@ for (const how of ["its signal aborts", "the client closes", "its time is over"]
     assertEquals(clock.timersAlive, 0);
   });
 }
-
-Deno.test("pause() lets go of the process once, although its signal aborts while the client closes", async () => {
-  const controller = new AbortController();
-  const bench = begin(1_000, controller.signal);
-  const { clock, wheel } = bench;
-  wheel.ref(); // somebody else's
-  // Called first at the close, because it is in the same slot and came later.
-  wheel.after(1_000, () => {}, () => controller.abort());
-  wheel.announceClose();
-  await clock.advance(0);
-  assertEquals([bench.over, clock.timersAlive], [true, 1]);
-  wheel.unref();
-  assertEquals(clock.timersAlive, 0);
-});

@@ -357,14 +357,3 @@ Deno.test("TimerWheel.ref() after close() sets no timer", () => {
   wheel.unref();
   assertEquals(clock.timers, 0);
 });
-
-Deno.test("TimerWheel.announceClose() calls every entry once", () => {
-  const { wheel, after } = setUp();
-  const closed: string[] = [];
-  after(10);
-  wheel.announceClose();
-  wheel.after(10, () => {}, () => closed.push("after"));
-  wheel.deadline(10_000, () => {}, () => closed.push("deadline"));
-  wheel.announceClose();
-  assertEquals(closed.sort(), ["after", "deadline"]);
-});

@@ -1,5 +1,5 @@
-import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
-import { LockLostError, QuorumError, RedlockError } from "../../../src/errors.ts";
+import { assert, assertEquals, assertInstanceOf } from "@std/assert";
+import { LockLostError } from "../../../src/errors.ts";
 import type { RedlockEvent } from "../../../src/events.ts";
 import { createNodeSet } from "../../support/node_set.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
@@ -119,22 +119,6 @@ for (const [how, options] of [["whose time is over", { waitMs: 1_500 }], ["that 
 
 // Locks that end otherwise than by a release
 
-for (const how of ["runs out", "could not be released"]) {
-  Deno.test(`the next call of a client goes on when its lock ${how}`, async () => {
-    const callers = new Callers({ ttlMs: 1_000 });
-    for (const who of ["first", "second"]) callers.call(who);
-    await callers.advance(900);
-    assertEquals(callers.asked(), [1, 1, 1]);
-    if (how === "could not be released") {
-      callers.set("fail", 0, 1);
-      assertInstanceOf(await callers.rejection(callers.locks.get("first")!.release()), QuorumError);
-      callers.set("answer", 0, 1);
-    }
-    await callers.advance(1_000);
-    assertEquals(callers.won, ["first", "second"]);
-  });
-}
-
 Deno.test("the next call of a client goes on at once when its lock is lost, whose release then frees nothing", async () => {
   const callers = await held("second");
   const first = callers.locks.get("first")!;
@@ -172,28 +156,3 @@ for (const how of ["lost", "given up"]) {
 }
 
 // Closing
-
-Deno.test("close() ends every call that waits, wherever it is, asks no node for what it freed, and leaves no timer", async () => {
-  const callers = await blocked(["head", "behind"]);
-  callers.call("other lock", {}, "b");
-  await callers.advance(0);
-  const controller = new AbortController();
-  callers.call("behind a lock", {}, "b");
-  callers.call("with an end", { waitMs: 5_000 }, "b");
-  callers.call("aborted", { signal: controller.signal }, "b");
-  await callers.advance(10);
-  const asked = callers.asked();
-  const closing = callers.redlock.close();
-  controller.abort(REASON);
-  await callers.settle(closing);
-  await callers.advance(0);
-  for (const who of ["head", "behind", "behind a lock", "with an end"]) {
-    assertInstanceOf(callers.error(who), RedlockError);
-    assertEquals(callers.error<RedlockError>(who).code, "CLOSED", who);
-  }
-  assertStrictEquals(callers.error("aborted"), REASON);
-  assertEquals([callers.won, callers.asked()], [["other lock"], asked]);
-  assert(!callers.locks.get("other lock")!.held);
-  assertEquals(callers.holders("b"), [undefined, undefined, undefined]);
-  assertEquals([callers.clock.timers, callers.wheel.size], [0, 0]);
-});

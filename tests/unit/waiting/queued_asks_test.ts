@@ -127,23 +127,6 @@ Deno.test("a call whose vote was split twice follows notifications rarely, so th
 
 // The first in the queue that does not use its turn
 
-Deno.test("a ticket that is notified again and again, but is never the first on a quorum, overtakes after a patience", async () => {
-  const callers = new Callers({}, 2);
-  const [one, other] = callers.nodes;
-  other.enqueue("a", "other:1");
-  callers.occupy();
-  callers.call("first");
-  await callers.advance(10);
-  for (const node of callers.nodes) node.delete("a");
-  const startMs = callers.nowMs;
-  while (callers.won.length === 0 && callers.nowMs - startMs < 1_000) {
-    callers.notify([one]);
-    await callers.advance(10);
-  }
-  assertLessOrEqual(callers.nowMs - startMs, PATIENCE_MS + 30);
-  assertEquals(callers.priorities.at(-1), "in-order");
-});
-
 for (
   const [firstMs, replyMs] of [[undefined, 0], [undefined, 400], [50, 4], [290, 4], [5_000, 4]]
 ) {

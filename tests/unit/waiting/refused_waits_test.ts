@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
-import { LockHeldError, QuorumError } from "../../../src/errors.ts";
-import { blocked, Callers, held } from "../../support/callers.ts";
+import { type LockHeldError, QuorumError } from "../../../src/errors.ts";
+import { Callers, held } from "../../support/callers.ts";
 
 // Errors of calls whose turn never came
 
@@ -17,25 +17,6 @@ Deno.test("a call that gives up behind its own client's lock has no votes", asyn
   const denied = callers.events.at(-1);
   assert(denied?.type === "denied");
   assertEquals([denied.reason, denied.attempts, denied.elapsedMs], ["held", 0, 100]);
-});
-
-Deno.test("a call that gives up behind other calls of its client has the votes of their last attempt", async () => {
-  const callers = await blocked();
-  callers.call("second", { waitMs: 100 });
-  await callers.advance(100);
-  const error = callers.error<LockHeldError>("second");
-  assertInstanceOf(error, LockHeldError);
-  assertEquals(
-    error.message,
-    'Cannot acquire lock "a": someone else holds it; waited 100 ms; its key has no TTL, so no lock library set it; 0 of 3 nodes granted it, 3 denied, 2 are needed',
-  );
-  assertEquals(error.votes.map(({ outcome }) => outcome), ["denied", "denied", "denied"]);
-  assertEquals(callers.asked(), [2, 2, 2]);
-  callers.free();
-  await callers.advance(0);
-  callers.call("third", { waitMs: 100 }); // behind a lock, and not behind those attempts
-  await callers.advance(100);
-  assertEquals([callers.won, callers.error<LockHeldError>("third").votes], [["first"], []]);
 });
 
 Deno.test("a call that gives up behind other calls has no quorum if their last attempt was not answered", async () => {

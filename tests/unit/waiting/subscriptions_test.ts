@@ -6,7 +6,6 @@ import { runMicrotasks } from "../../support/fake_clock.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
 const RECOVERY_MS = 50;
-const JOIN_MS = 1_000;
 const REFUSAL = new Error("NOPERM");
 
 function subscribes({ nodes }: Callers): number[] {
@@ -107,26 +106,6 @@ Deno.test("a call does not ask when a node comes and goes, while a quorum with i
   }
   assertEquals(callers.asked(), asked);
 });
-
-for (const when of ["while the call waits", "while it asks"]) {
-  Deno.test(`a ticket in the queues of a quorum joins a node whose subscription comes ${when}, with its score`, async () => {
-    const callers = await blocked(["first"], {}, 3, (nodes) => nodes[2].subscribeMs = Infinity);
-    const { ticket, nodes: [one, , late] } = callers;
-    assertEquals(callers.queueLengths, [1, 1, 0]);
-    late.enqueue("a", "other:1");
-    // too late to be passed by a ticket of a single node
-    late.raise("a", "other:1", one.score(ticket) + 300_000);
-    if (when === "while it asks") {
-      for (const node of callers.nodes) node.replyMs = 20;
-      callers.notify([one]);
-      await callers.advance(10);
-    }
-    late.confirm();
-    await callers.advance(JOIN_MS + 50);
-    assertEquals(callers.queueLengths, [1, 1, 2]);
-    assertEquals(late.score(ticket), one.score(ticket));
-  });
-}
 
 Deno.test("a call asks soon when nodes are back after a quorum could no longer notify it", async () => {
   const callers = await blocked();
@@ -236,21 +215,6 @@ Deno.test("a node that refuses is reported once and never asked again; one witho
   callers.call("second");
   await callers.advance(1_000);
   assertEquals([subscribes(callers), refusals().length], [[1, 1, 0, 2, 2, 2, 2], 2]);
-});
-
-Deno.test("a call leaves the queues, and polls without a ticket, as soon as too few nodes are left to notify it", async () => {
-  const options = { retryDelayMaxMs: 500 };
-  const callers = await blocked(["first"], options, 4, (nodes) => nodes[3].refusal = REFUSAL);
-  assertEquals(callers.queueLengths, [1, 1, 1, 0]);
-  callers.nodes[2].refuse(REFUSAL);
-  const asked = callers.priorities.length;
-  await callers.advance(5_000);
-  assertEquals(callers.queueLengths, [0, 0, 0, 0]);
-  assertGreater(callers.priorities.length, asked + 2);
-  assert(callers.priorities.slice(asked + 1).every((priority) => priority === "none"));
-  await callers.free();
-  await callers.advance(1_000);
-  assertEquals(callers.won, ["first"]);
 });
 
 Deno.test("close() while nodes are asked to subscribe leaves no timer, whatever they do then", async () => {

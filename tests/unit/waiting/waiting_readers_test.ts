@@ -26,25 +26,6 @@ async function reading(
   return { call };
 }
 
-Deno.test("a writer that gives up lets readers in also if they have come to hold the resource since it last asked", async () => {
-  const cluster = new Cluster();
-  const first = await locked(cluster, "a", WAIT);
-  const next = await reading(cluster);
-  const abort = new AbortController();
-  const writing = cluster.rejection(
-    cluster.peer().acquire("a", { ...WAIT, signal: abort.signal }),
-  );
-  await cluster.advance(50);
-  const last = await reading(cluster);
-  await cluster.settle(first.release());
-  await cluster.settle(next.call, 20);
-  await cluster.advance(20);
-  assertEquals(cluster.queueLengths, [2, 2, 2]);
-  abort.abort();
-  await writing;
-  assertEquals((await cluster.settle(last.call, 20)).held, true);
-});
-
 for (const any of [false, true]) {
   const call = any ? "any" : "all";
   Deno.test(`a call for ${call} of several that gives up lets readers in behind it`, async () => {
