@@ -1,107 +1,11 @@
-/**
- * Other people's clients on nodes in memory: node-redlock 4 and 5 against ours, and ioredis by
- * itself.
- */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+/** Other people's clients on nodes in memory. */
+import { assertEquals, assertRejects } from "@std/assert";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { createRedlock, LockHeldError, type Redlock } from "../../mod.ts";
-import { connect } from "../../src/redis/mod.ts";
-import { startNodes, type TestNodes } from "../../src/testing/mod.ts";
-import { eventually } from "../support/eventually.ts";
-import { openPeer, type Peer, type PeerName } from "../support/peers.ts";
+import { startNodes } from "../../src/testing/mod.ts";
 
 /** A TTL that no test outlives. */
 const LONG_MS = 60_000;
-
-/** What stands under `key` on each node. */
-function valuesOf(nodes: TestNodes, key: string): Promise<unknown[]> {
-  return Promise.all(nodes.addresses.map(async (address) => {
-    await using client = await connect(address);
-    return await client.send(["GET", key]);
-  }));
-}
-
-/** For how long `key` lives on each node, in milliseconds. */
-function livesOf(nodes: TestNodes, key: string): Promise<number[]> {
-  return Promise.all(nodes.addresses.map(async (address) => {
-    await using client = await connect(address);
-    return Number(await client.send(["PTTL", key]));
-  }));
-}
-
-function test(
-  name: PeerName,
-  what: string,
-  run: (peer: Peer, redlock: Redlock, nodes: TestNodes) => Promise<void>,
-): void {
-  Deno.test(`on nodes in memory ${name}: ${what}`, async () => {
-    await using nodes = await startNodes(3);
-    await using peer = await openPeer(name, nodes.addresses);
-    await using redlock = createRedlock(nodes.addresses);
-    await run(peer, redlock, nodes);
-  });
-}
-
-for (const name of ["redlock4", "redlock5"] as const) {
-  test(name, "its lock excludes ours until it is released", async (peer, redlock, nodes) => {
-    const theirs = (await peer.tryAcquire(["job"], LONG_MS))!;
-    assertEquals(new Set(await valuesOf(nodes, "job")).size, 1);
-    assertEquals(await redlock.tryAcquire("job"), undefined);
-    await assertRejects(() => redlock.acquire("job", { waitMs: 0 }), LockHeldError);
-    await theirs.release();
-    const ours = await redlock.acquire("job", { waitMs: 0 });
-    assert(await ours.release());
-  });
-
-  test(name, "our lock excludes its until it is released", async (peer, redlock, nodes) => {
-    const ours = await redlock.acquire("job", { ttlMs: LONG_MS });
-    assertEquals(await peer.tryAcquire(["job"], LONG_MS), undefined);
-    assert(ours.held);
-    assert(await ours.release());
-    // A release settles at a quorum: the last node may still be at it.
-    await eventually(async () => assertEquals(await valuesOf(nodes, "job"), [null, null, null]));
-    const theirs = (await peer.tryAcquire(["job"], LONG_MS))!;
-    await theirs.release();
-    assertEquals(await valuesOf(nodes, "job"), [null, null, null]);
-  });
-
-  test(name, "it extends its lock, which goes on excluding ours", async (peer, redlock, nodes) => {
-    const theirs = (await peer.tryAcquire(["job"], 10_000))!;
-    const extended = await theirs.extend(LONG_MS);
-    for (const lifeMs of await livesOf(nodes, "job")) assert(lifeMs > LONG_MS - 5_000);
-    assertEquals(await redlock.tryAcquire("job"), undefined);
-    await extended.release();
-    assert(await (await redlock.acquire("job", { waitMs: 0 })).release());
-  });
-
-  test(
-    name,
-    "it can't extend a lock that ran out and is ours now",
-    async (peer, redlock, nodes) => {
-      const theirs = (await peer.tryAcquire(["job"], LONG_MS))!;
-      for (const node of nodes) node.flush();
-      const ours = await redlock.acquire("job", { ttlMs: LONG_MS });
-      await assertRejects(() => theirs.extend(LONG_MS));
-      await eventually(async () =>
-        assertEquals(await valuesOf(nodes, "job"), new Array(3).fill(ours.value))
-      );
-      assert(await ours.release());
-    },
-  );
-
-  test(name, "several resources are locked all or none, either way", async (peer, redlock) => {
-    const ours = await redlock.acquire("b");
-    assertEquals(await peer.tryAcquire(["a", "b"], LONG_MS), undefined);
-    await ours.release();
-    await eventually(async () => (await redlock.inspect("b")).votes.length === 3);
-    const theirs = (await peer.tryAcquire(["a", "c"], LONG_MS))!;
-    assertEquals(await redlock.tryAcquire(["c", "d"]), undefined);
-    const free = await redlock.acquire("d", { waitMs: 0 });
-    await free.release();
-    await theirs.release();
-  });
-}
 
 Deno.test("ioredis works with a node in memory: login, database, name, pipeline, sorted sets, channels", async () => {
   await using nodes = await startNodes(1, { password: "s/cret" });
