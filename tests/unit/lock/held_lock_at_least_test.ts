@@ -39,6 +39,17 @@ Deno.test("a wall clock that steps ahead does not shorten atLeastMs", async () =
   assertEquals(released.keptMs, AT_LEAST_MS - 10);
 });
 
+Deno.test("a listener that closes the client while a lock is reported has its keys deleted, not kept", async () => {
+  const cluster: Cluster = new Cluster(3, {
+    ttlMs: TTL_MS,
+    atLeastMs: AT_LEAST_MS,
+    onEvent: ({ type }) => void (type === "acquired" && cluster.redlock.close()),
+  });
+  await cluster.rejection(cluster.redlock.acquire("a"));
+  await cluster.advance(0);
+  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+});
+
 Deno.test("a release after atLeastMs deletes the keys", async () => {
   const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS });
   const lock = (await cluster.settle(cluster.redlock.tryAcquire("a")))!;
