@@ -164,13 +164,14 @@ function settleQueue(call: LockCall, held: HeldLock): void {
 
 /** An attempt, before its first byte is sent. */
 function begin(call: LockCall): Round<ClientState> {
-  const { client, settings: { ttlMs, label }, pool } = call;
+  const { client, settings: { ttlMs, label, restartGuardMs }, pool } = call;
   const details = detailsOf(call);
   // mutation: one-value-for-all-attempts
   // mutation: adopted-value-kept
   const value = client.newValue(label);
   const keys = pool ? [pool.key] : call.keys;
   const round = new Round(client, keys, value, ttlMs, details); // step 1: it reads the clocks
+  if (restartGuardMs > 0) round.guardMs = restartGuardMs;
   call.admitted = false;
   call.attempts++;
   call.startClock(round.sinceMs);
@@ -181,17 +182,16 @@ function begin(call: LockCall): Round<ClientState> {
 
 /** What an attempt has that most do not have. */
 function detailsOf(call: LockCall): RoundDetails | undefined {
-  const { client, settings: { restartGuardMs, fencing }, mode, adopts, admitted, waiter } = call;
+  const { client, settings: { fencing }, mode, adopts, admitted, waiter } = call;
   const ticket = waiter?.nextTicket(call.leftMs());
   const pool = call.pool?.next(ticket !== undefined);
   const isPlain = !ticket && !pool && !mode && !adopts && !fencing;
-  return isPlain && restartGuardMs === 0 ? undefined : {
+  return isPlain ? undefined : {
     ticket,
     pool,
     mode,
     replaces: adopts?.value,
     entersAtOnce: admitted,
-    guardMs: restartGuardMs,
     counterHint: fencing ? counterHint(client.wheel.clock.wallMs()) : undefined,
   };
 }

@@ -417,7 +417,7 @@ export class HeldLock extends TimerEntry {
     }
     const { keptMs } = this;
     const round = releaseOf(this.round, this.keptUntilMs);
-    round.waitsFor = "reasons"; // the lock was gone, or the nodes do not answer
+    round.waitsFor = "reasons";
     const asked = round.ask(askToRelease, settings.nodeTimeoutMs);
     if (this.former) deleteFormer(this.round, this.former);
     if (crowded) client.endCall();

@@ -88,7 +88,7 @@ export interface RoundDetails extends RequestDetails {
 
 /** Its details are properties of its own, if it has any. */
 export interface Round<Nodes extends NodeSet = NodeSet>
-  extends Omit<RoundDetails, "ttlMs" | "ticket"> {}
+  extends Omit<RoundDetails, "ttlMs" | "ticket" | "guardMs"> {}
 
 /**
  * One request to all nodes, and how they have answered it so far. It is its own request and
@@ -103,6 +103,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   shared: unknown = undefined;
   ticket: QueueTicket | undefined = undefined;
   // What follows is set on few rounds, so all others have no place for it.
+  declare guardMs?: number;
   /** With fencing tokens, what the nodes have counted, and the token once they agree. */
   declare counts?: Counts;
   /** Called for every node that denies from now on. */
@@ -115,9 +116,10 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
    */
   connectingMs = 0;
   /**
-   * What a refusal waits for, although it is decided: for nothing; for a moment, because a node may
-   * have granted and others not; or for the reasons, until it is certain that a majority denied, or
-   * that too few nodes answer. A round with a ticket always waits for a moment.
+   * What a refused round still waits for. `grant`: for a moment, for a node that grants, because a
+   * caller that may not wait asks again if the vote was split. `reasons`: until a majority has
+   * denied or all have answered, because a release has to know whether the lock was gone. A round
+   * with a ticket waits for a moment in any case.
    */
   waitsFor: "nothing" | "grant" | "reasons" = "nothing";
   /** When the round began, before the first byte was sent: by the continuous clock. */
@@ -160,6 +162,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     this.keys = keys;
     this.value = value;
     this.ttlMs = ttlMs;
+    if (origin?.guardMs) this.guardMs = origin.guardMs;
     if (details) Object.assign(this, details);
     this.sinceMs = continuous.look();
     this.startMs = this.sinceMs + continuous.steppedMs;
@@ -182,9 +185,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
 
   /** A round about the lock that this one won, with the same guard and mode. */
   follow(details?: RoundDetails): Round<Nodes> {
-    const { nodeSet, keys, value, ttlMs, guardMs, mode } = this;
-    const all = guardMs || mode ? { guardMs, mode, ...details } : details;
-    return new Round(nodeSet, keys, value, ttlMs, all, this);
+    const { nodeSet, keys, value, ttlMs, mode } = this;
+    return new Round(nodeSet, keys, value, ttlMs, mode ? { mode, ...details } : details, this);
   }
 
   /**
