@@ -355,10 +355,8 @@ const fencing = fc.tuple(locks, holder, lockLife, anyHint, standing)
   .map(([keys, value, life, hint, standing]) => {
     return [ACQUIRE_OR_WAIT.source, ...keys, value, life, hint, ...standing];
   });
-const adopting = fc.tuple(locks, holder, lockLife, holder, fc.array(anyHint, { maxLength: 1 }))
-  .map(([keys, value, life, replaced, hint]) => {
-    return [ADOPT.source, ...keys, value, life, replaced, ...hint];
-  });
+const adopting = fc.tuple(locks, holder, lockLife, holder, fc.oneof(anyHint, word("")))
+  .map(([keys, ...args]) => [ADOPT.source, ...keys, ...args]);
 const givingBack = fc.tuple(locks, holder, holder)
   .map(([keys, value, former]) => [GIVE_BACK.source, ...keys, value, former]);
 const raising = fc.tuple(locks, holder, strangeToken)

@@ -18,7 +18,7 @@ import { grantOf, hintArg, lua, type ScriptOperation, ticketArgs } from "./scrip
  * wait for each other. Being in one of the queues proves the score for the others.
  *
  * A key is for the ticket whose turn it is, even while it is free. But if that turn is over, the
- * caller takes the key, and drops all tickets ahead of its own. `agreed` is no empty text if a
+ * caller takes the key, and drops all tickets ahead of its own. `agreed` is 1 if a
  * quorum of nodes has put the ticket in their queues with this score or an earlier one: then it
  * passes tickets with later scores, even if it has lost its place here.
  */
@@ -56,7 +56,7 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "8f7e855937a3d3f1ef047e30960e2026a1f05f16",
+  sha1: "8a3d74e9abaf6dbb831ddaa5e59c026b3f755fd0",
   read(reply, request) {
     if (this.queues && isPosition(reply, POSITION_LENGTH)) return QUEUED;
     return !this.queues && reply === 0 ? DENIED : grantOf(reply, request);

@@ -10,7 +10,8 @@ import { grantOf, hintArg, lua, oneOf, type ScriptOperation } from "./script.ts"
 
 /**
  * Gives all keys the value if all of them hold the one that it replaces, and none of them a shorter
- * TTL than it has. Replies 1, or the counter if there is a hint; 0 if a key holds something else,
+ * TTL than it has. Replies 1, or the counter if the hint is no empty text; 0 if a key holds
+ * something else,
  * -1 if some are missing and the others hold the replaced value: then nothing is done.
  *
  * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `SET`, but not
@@ -22,9 +23,8 @@ import { grantOf, hintArg, lua, oneOf, type ScriptOperation } from "./script.ts"
 export const ADOPT: ScriptOperation = {
   kind: "acquire",
   argv(request) {
-    const { value, ttlMs, replaces, counterHint } = request;
-    const args = [value, String(ttlMs), replaces!];
-    return counterHint === undefined ? args : [...args, hintArg(request)];
+    const { value, ttlMs, replaces } = request;
+    return [value, String(ttlMs), replaces!, hintArg(request)];
   },
   source: /* @__PURE__ */ lua(
     FENCE_LUA,
@@ -40,13 +40,13 @@ for index, key in ipairs(held) do
   ttls[index] = string.format('%.0f', math.max(redis.call('PTTL', key), tonumber(ttl)))
   redis.call('PEXPIRE', key, ttls[index])
 end
-reply = hint and fence(KEYS, 0, hint, 1) or 1
+reply = hint == '' and 1 or fence(KEYS, 0, hint, 1)
 for index, key in ipairs(held) do
   redis.call('SET', key, value, 'PX', ttls[index])
 end
 return reply`,
   ),
-  sha1: "32d8f3cdf0bb0276133e8f1dfa5906e6292a9bd5",
+  sha1: "77b9691c4311694e6acd168497904dfcb62d36c9",
   read: (reply, request) => reply === -1 ? MISSING : reply === 0 ? DENIED : grantOf(reply, request),
 };
 

@@ -255,7 +255,7 @@ end`,
   end
   if score > nowUs + ${QUEUE_LEAD_US} then score = has or nowUs + ${QUEUE_LEAD_US} end
   if has then return math.max(score, has), nowUs end
-  if agreed == '' and score < last - ${QUEUE_LEAD_US} then return last + 1, nowUs end
+  if agreed ~= '1' and score < last - ${QUEUE_LEAD_US} then return last + 1, nowUs end
   return score, nowUs
 end`,
   // Puts a ticket into a key's queue. Returns how many are ahead of it, and how many there are.

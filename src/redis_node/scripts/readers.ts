@@ -139,7 +139,7 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "8e234b266c9f5ca985238838b2923ec72659521d",
+  sha1: "d11033a8910fe4d7369bd897e0908af513d7261e",
 };
 
 /**

@@ -43,7 +43,7 @@ function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
         : [["acquire", { counterHint }, ACQUIRE_COUNTED, [...set, counterHint]]] as const,
       ["acquire", { ticket }, ACQUIRE_OR_WAIT, [...set, "", ...TICKET]],
       ["acquire", { ticket, counterHint }, ACQUIRE_OR_WAIT, [...set, counterHint, ...TICKET]],
-      ["adopt", { replaces: "old" }, ADOPT, [...set, "old"]],
+      ["adopt", { replaces: "old" }, ADOPT, [...set, "old", ""]],
       ["adopt", { replaces: "old", counterHint }, ADOPT, [...set, "old", counterHint]],
       ["extend", {}, EXTEND, set],
       ["extend", { counterHint }, EXTEND, set],
