@@ -23,11 +23,14 @@
  * | `../diagnostics.ts`   | `TRIAL_LUA`       | (changes nothing)    | commands refused       |
  *
  * 0 is a denial, and 1 or a counter of fencing tokens a grant. `EXTEND_MANY` and `RELEASE_MANY` do
- * the same for many locks of one key, and reply a list. Those names are `hasp:queue:k`, a sorted
- * set of tickets; `hasp:turn:k`, the ticket whose turn it is; `hasp:readers:k`, a sorted set of
- * values; and `hasp:fence:k`, a counter. Numbers in the Lua are interpolated from constants; names
- * are not, so that a reader sees them, and a test compares them. The
- * last two are always sent whole.
+ * the same for many locks of one key, and reply a list. The last two are always sent whole.
+ *
+ * *Queue* is `hasp:queue:k`, a sorted set of tickets; *readers* `hasp:readers:k`, a sorted set of
+ * values; *fence* `hasp:fence:k`, a counter; and *turn* `hasp:turn:k`, the ticket whose turn it is.
+ * For the ticket of a pool there is also the key that it has its turn for, under its own name.
+ *
+ * Numbers in the Lua are interpolated from constants. Names are written out, so that a reader sees
+ * them; a test compares them.
  *
  * @module
  */
