@@ -33,6 +33,7 @@ export const ACQUIRE_OR_WAIT: ScriptOperation = {
     NOTIFY_LUA,
     ASK_LUA,
     FENCE_LUA,
+    // Finds out whether a key is held, or is another's turn.
     `local value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
 local blocked, pttls, overtakes, waitMs = false, {}, {}, 0
 for index, key in ipairs(KEYS) do
@@ -43,8 +44,9 @@ for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   local leftMs, isOver = blockedMs(key, ticket, asked, agreed)
   if leftMs then blocked, waitMs = true, math.max(waitMs, leftMs) end
   overtakes[index] = isOver
-end
-if not blocked then
+end`,
+    // Takes the keys.
+    `if not blocked then
   for index, key in ipairs(ticket and KEYS or {}) do
     take(key, ticket, overtakes[index])
   end

@@ -99,13 +99,15 @@ export const ACQUIRE_SHARED: ScriptOperation = {
     PASS_LUA,
     ASK_LUA,
     READERS_LUA,
+    // Finds out whether a writer holds a key.
     `local value, ttl, ticket, asked, agreed = unpack(ARGV)
 local blocked, pttls, overtakes, waitMs = false, {}, {}, 0
 for index, key in ipairs(KEYS) do
   pttls[index] = redis.call('PTTL', key)
   blocked = blocked or pttls[index] ~= -2 and redis.pcall('GET', key) ~= 'hasp:shared'
-end
-local passesWriter = false
+end`,
+    // Finds out whether a writer is ahead: on a free key it may be overtaken, beside readers not.
+    `local passesWriter = false
 for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   local isFree = pttls[index] == -2
   local writer, dropped = writerAhead(key, ticket)
@@ -119,8 +121,11 @@ for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   end
   passesWriter = passesWriter or writer
 end
-if ticket == '' then ticket = nil end
-if not blocked then
+if ticket == '' then ticket = nil end`,
+    // Enters, and notifies those who may enter next: all that are first if no reader was there, else
+    // those behind the first three, which the last to enter has notified; and those around its own
+    // place, if it has passed so many that all of them may be stopped.
+    `if not blocked then
   for index, key in ipairs(KEYS) do
     local isFree, readers = pttls[index] == -2, 'hasp:readers:' .. key
     if isFree and redis.call('ZCARD', readers) > 0 then redis.call('DEL', readers) end

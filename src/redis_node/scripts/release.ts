@@ -69,19 +69,23 @@ return found and (notified and 2 or 1) or 0`,
 };
 
 /**
- * Takes a value off keys by `drop(key, value)`, and a ticket out of the queues, or puts it back.
- * `drop` returns whether the key held the value, and what it holds now: `false` if it is free,
- * perhaps an error.
+ * The end of a script that takes a value off keys, and a ticket out of the queues, or puts it back.
+ * By then there is `drop(key, value)`, which returns whether the key held the value, and what it
+ * holds now: `false` if it is free, perhaps an error.
  */
-export const RELEASE_LUA = `local value, ticket, score = unpack(ARGV)
+export const RELEASE_LUA: string = /* @__PURE__ */ lua(
+  // Takes the value off the keys; an error comes in the reply, but first all keys are done.
+  `local value, ticket, score = unpack(ARGV)
 local pooled = ticket and ticket:sub(-1) == '.'
 local dropped, found, count, failure = {}, {}, 0, nil
 for index, key in ipairs(KEYS) do
   dropped[index], found[index] = drop(key, value)
   if dropped[index] then count = count + 1 end
   failure = failure or type(found[index]) == 'table' and found[index]
-end
-local waiting = false
+end`,
+  // Takes the ticket out of the queues, or with its score puts it back if it has had a key. Notifies
+  // who may be next where the value or the ticket was; and of no pool, where a key is free.
+  `local waiting = false
 for index, key in ipairs(KEYS) do
   local queue, own, hasLeft = 'hasp:queue:' .. key, ticket, false
   if pooled then own = ticket .. index end
@@ -94,7 +98,8 @@ for index, key in ipairs(KEYS) do
     waiting = pass(key, score and own, found[index], not dropped[index]) or waiting
   end
 end
-return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`;
+return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
+);
 
 /**
  * Deletes the keys that hold the value. Takes the ticket out of the queues, if the lock was waited
