@@ -122,9 +122,9 @@ for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   passesWriter = passesWriter or writer
 end
 if ticket == '' then ticket = nil end`,
-    // Enters, and notifies those who may enter next: all that are first if no reader was there, else
-    // those behind the first three, which the last to enter has notified; and those around its own
-    // place, if it has passed so many that all of them may be stopped.
+    // Enters, and notifies those who may enter next: all that are first if no reader was there,
+    // else those behind the first three, which the last to enter has notified; and those around its
+    // own place, if it has passed so many that all of them may be stopped.
     `if not blocked then
   for index, key in ipairs(KEYS) do
     local isFree, readers = pttls[index] == -2, 'hasp:readers:' .. key
