@@ -109,6 +109,21 @@ const QUEUE_CASES: readonly Case[] = [
       await bench.expect("granted", "acquire", { keys, mode: "shared", ticket });
     },
   ],
+  ["a ticket that claims to be older than it may goes behind all in its queues", async (bench) => {
+    const { keys: [one], value, first, second } = await heldWithTickets(bench);
+    const [other, earlierMs] = [bench.key(), 2_000];
+    await bench.expect("granted", "acquire", { keys: [other], value });
+    await bench.expect("queued", "acquire", { keys: [one], ticket: first });
+    const old = { ...second, score: first.score - earlierMs * 1_000 };
+    await bench.expect("queued", "acquire", { keys: [other], ticket: old });
+    const ticketId = `${first.ticketId}0`;
+    const claims = { ...first, ticketId, score: first.score - earlierMs * 500 };
+    const position = await bench.expect("queued", "acquire", {
+      keys: [one, other],
+      ticket: claims,
+    });
+    check(position!.score > first.score, "it is ahead of one that came before it");
+  }],
   ["a free key is for the first ticket in the queue", async (bench) => {
     const { keys, value, first, second } = await heldWithTickets(bench);
     await bench.expect("queued", "acquire", { keys, ticket: first });
