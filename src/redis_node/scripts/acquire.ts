@@ -58,7 +58,7 @@ end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "8a3d74e9abaf6dbb831ddaa5e59c026b3f755fd0",
+  sha1: "c7f5de52f6361447cb3fbca0df691383de39932e",
   read(reply, request) {
     if (this.queues && isPosition(reply, POSITION_LENGTH)) return QUEUED;
     return !this.queues && reply === 0 ? DENIED : grantOf(reply, request);

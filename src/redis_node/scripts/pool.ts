@@ -105,7 +105,7 @@ for index, name in ipairs(KEYS) do
 end
 return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "fa40662339af95ab8e63d82ebcb6e9b5e2ca118f",
+  sha1: "4c70b4837c31ff3c0f26d6c3b5419c3a3be5caeb",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -100,11 +100,12 @@ end`,
   `local function patienceMs(ticket)
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
 end`,
-  // Who watches a turn: the ticket of rank `from`, the third behind it, and the last.
-  `local function watchers(queue, from)
-  local near, all = redis.pcall('ZRANGE', queue, from, from + 3), {}
-  local last = near[1] and redis.pcall('ZRANGE', queue, -1, -1)[1]
-  for _, watcher in ipairs({ near[1], near[4] or last, last }) do
+  // Who watches a turn: the ticket at an `index` of the tickets `near` the first, the third behind
+  // it, and the last of the queue.
+  `local function watchers(queue, near, index)
+  local last = near[index + 3] and redis.pcall('ZRANGE', queue, -1, -1)[1] or near[#near]
+  local all = {}
+  for _, watcher in ipairs({ near[index], near[index + 3] or last, last }) do
     if watcher ~= all[#all] then all[#all + 1] = watcher end
   end
   return all
@@ -138,24 +139,29 @@ end`,
   // it and the watchers, each with how long to wait for it. Drops tickets whose clients are gone.
   // If it `keepsTurn`, a turn that is not over stays whose it is. Returns for how long the caller
   // waits; `false` if the ticket is `own`, if all others are busy, or if the node refuses what it
-  // takes.
+  // takes. If nobody but the first waits, it is notified and no more, and the answer is `true`:
+  // the next that asks finds that nobody has had a turn.
   `local function notify(key, own, keepsTurn)
   local queue, rank, ticket, leftMs = 'hasp:queue:' .. key, 0, nil, 0
   if keepsTurn then ticket, leftMs = turn(key) end
   if ticket and ticket ~= own and leftMs > 0 then return leftMs end
   while true do
-    local first = redis.pcall('ZRANGE', queue, rank, rank)[1]
+    local near = redis.pcall('ZRANGE', queue, rank, rank + 4)
+    local first = near[1]
     if not first or first == own then return false end
     if busy(first, key) then
       rank = rank + 1
     else
-      local receivers = gone(first) and 0 or publish(first, first)
+      local name = turnOf(first, key)
+      local alone = not (own or near[2] or name)
+      local receivers = not alone and gone(first) and 0 or publish(first, first)
       if receivers ~= 0 then
-        local waitMs, name = patienceMs(first), turnOf(first, key)
+        if alone then return type(receivers) == 'number' end
+        local waitMs = patienceMs(first)
         local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
         if type(receivers) ~= 'number' or set.err then return false end
         if name then redis.pcall('SET', name, key, 'PX', waitMs) end
-        for _, watcher in ipairs(watchers(queue, rank + 1)) do
+        for _, watcher in ipairs(watchers(queue, near, 2)) do
           if watcher ~= own and publish(watcher, watcher .. '+' .. waitMs) ~= 0 then
             waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS}
           end
@@ -239,7 +245,8 @@ end`,
   end
   redis.call('ZREM', queue, own)
   redis.call('DEL', 'hasp:turn:' .. key)
-  for _, watcher in ipairs(watchers(queue, 0)) do publish(watcher, watcher .. '-') end
+  local near = redis.pcall('ZRANGE', queue, 0, 3)
+  for _, watcher in ipairs(watchers(queue, near, 1)) do publish(watcher, watcher .. '-') end
   return overtaken
 end`,
   // The score that a ticket gets in the queues of the keys: `asked`, unless `queue.ts` says that it

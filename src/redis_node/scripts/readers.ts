@@ -144,7 +144,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "d11033a8910fe4d7369bd897e0908af513d7261e",
+  sha1: "04438dcb93c75c41b9435b1fd2ebe5974c460024",
 };
 
 /**
@@ -181,7 +181,7 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "dd5341cc9e1cdd28e590fa3dc359976640dcfcd9",
+  sha1: "922199cf4fb593b979a34bc79f8c2e585eb4e2ea",
 };
 
 /**
@@ -207,5 +207,5 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
 end`,
     RELEASE_LUA,
   ),
-  sha1: "dc0d87eb3e4924fc698e3491933286286e8ce1b1",
+  sha1: "6662e332a18a3e3177306369321fbc63d7de712c",
 };

@@ -39,7 +39,7 @@ if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
 end
 return replies`,
   ),
-  sha1: "b05082cad4f7700d0975848d7c859c49a33a7889",
+  sha1: "deac209384227b3162ea8da50bda8ebb3bca0a78",
 };
 
 /**
@@ -65,7 +65,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
     `local notified = notify(key, nil, not found)
 return found and (notified and 2 or 1) or 0`,
   ),
-  sha1: "3f443e0e86b93ca154dfae230e0dd11b0f453787",
+  sha1: "89a8ef96606e1def0dc6a5147a51178613ee58ee",
 };
 
 /**
@@ -131,7 +131,7 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
 end`,
     RELEASE_LUA,
   ),
-  sha1: "cae630dbfca1057c66e4540affab2690334e481e",
+  sha1: "f7cd3b86515c3cdf638dbe4cbfa3cbbcbcc2d2a9",
 };
 
 /**
@@ -156,5 +156,5 @@ for index, key in ipairs(KEYS) do
 end
 return 1`,
   ),
-  sha1: "146fcc467d282395792fd73f2329f2f967d4566f",
+  sha1: "b4cf226bb493fbbc3c6d830e4bcf8d92a262afcd",
 };

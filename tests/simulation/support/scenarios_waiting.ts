@@ -4,7 +4,15 @@
  * @module
  */
 import type { Fault, Op } from "./plan.ts";
-import { all, expectHeldMs, expectLocks, expectOrder, expectSoon, scenario } from "./scenario.ts";
+import {
+  all,
+  expectHeldMs,
+  expectLocks,
+  expectOrder,
+  expectSoon,
+  locksOf,
+  scenario,
+} from "./scenario.ts";
 import type { Outcome } from "./run.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -173,6 +181,15 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
       expectSoon(3, RELEASED_MS, PATIENCE_MS + 110 + 2 * HAND_OFF_MS),
     ),
   }),
+  scenario("Q11", "one that is stuck while it waits alone is overtaken by the next that comes", {
+    clients: [[HOLDER, waits(1_200)], [waits(50)]],
+    faults: [{ kind: "pause", client: 1, atMs: 900, forMs: 5_000 }],
+    missing: (outcome) => {
+      const [, { sinceMs = Infinity } = {}] = locksOf(outcome, 0);
+      const tookMs = sinceMs - 1_200;
+      return tookMs <= PATIENCE_MS + HAND_OFF_MS ? undefined : `the next took ${tookMs} ms`;
+    },
+  }),
   scenario("Q11", "two that are stuck one behind the other cost one patience each", {
     clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)]],
     faults: [
@@ -238,10 +255,13 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
       [{ resources: ["b"], ttlMs: 10_000, holdMs: 6_000 }],
       [waits(20, { resources: ["a", "b"] })],
       [waits(50)],
-      Array.from({ length: 60 }, (_, index) => waits(index * 64, { holdMs: 5, waitMs: 10_000 })),
+      [
+        { holdMs: 200 },
+        ...Array.from({ length: 60 }, (_, index) => waits(258 + index * 66, { holdMs: 5 })),
+      ],
     ],
-    distancesMs: [0, 0, 5, 0],
-    missing: expectSoon(2, 50, 500),
+    distancesMs: [0, 0, 8, 0],
+    missing: expectSoon(2, 50, 300),
   }),
   scenario("Q17", "one that is far away gets its turn beside those that are near", {
     clients: [
