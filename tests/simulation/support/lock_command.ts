@@ -28,6 +28,8 @@ export interface LockCommand {
   readonly shared?: boolean;
   /** In an adoption, the value that it replaces. */
   readonly replaces?: string;
+  /** Whether it ends the lock: a release, or an extension that shortens to what `atLeastMs` leaves. */
+  readonly ends: boolean;
 }
 
 const OPERATIONS = new Map<string, LockCommand["operation"]>(
@@ -71,13 +73,16 @@ export function lockCommands(words: readonly string[]): LockCommand[] {
   const count = Number(words[2]);
   return words.slice(3, 3 + count).map((key, index) => ({
     operation: values.operation,
+    ends: values.operation === "release",
     keys: [key],
     value: words[3 + count + values.step * index],
   }));
 }
 
 function lockCommand(words: readonly string[]): LockCommand | undefined {
-  if (words[0] === "SET") return { operation: "acquire", keys: [words[1]], value: words[2] };
+  if (words[0] === "SET") {
+    return { operation: "acquire", keys: [words[1]], value: words[2], ends: false };
+  }
   if (words[0] !== "EVALSHA" && words[0] !== "EVAL") return undefined;
   const operation = OPERATIONS.get(words[1]);
   if (!operation) return undefined;
@@ -85,10 +90,11 @@ function lockCommand(words: readonly string[]): LockCommand | undefined {
   const keys = words.slice(3, 3 + count);
   if (words[1] === ACQUIRE_ANY.sha1 || words[1] === ACQUIRE_ANY.source) {
     const [number, value] = words.slice(3 + count);
-    return { operation, keys: [keys[Number(number) - 1]], value };
+    return { operation, keys: [keys[Number(number) - 1]], value, ends: false };
   }
-  const [value, , replaces] = words.slice(3 + count);
-  if (OF_READERS.includes(words[1])) return { operation, keys, value, shared: true };
-  if (words[1] !== ADOPT.sha1 && words[1] !== ADOPT.source) return { operation, keys, value };
-  return { operation, keys, value, replaces };
+  const [value, , third] = words.slice(3 + count);
+  const ends = operation === "release" || operation === "extend" && third !== undefined;
+  if (OF_READERS.includes(words[1])) return { operation, keys, value, ends, shared: true };
+  if (words[1] !== ADOPT.sha1 && words[1] !== ADOPT.source) return { operation, keys, value, ends };
+  return { operation, keys, value, ends, replaces: third };
 }

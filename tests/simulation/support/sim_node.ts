@@ -384,8 +384,8 @@ export class SimNode {
   #refused({ readOnly }: NodeSession, words: readonly string[]): string | undefined {
     const refusal = readOnly ? DEMOTED : this.refusal;
     if (!refusal?.commands.includes(words[0].toUpperCase())) return undefined;
-    for (const { operation, value } of FINAL.test(refusal.text) ? lockCommands(words) : []) {
-      if (operation === "release") this.#ledger.of(value, this.index).releaseRefused = true;
+    for (const { ends, value } of FINAL.test(refusal.text) ? lockCommands(words) : []) {
+      if (ends) this.#ledger.of(value, this.index).releaseRefused = true;
     }
     return failure(refusal.text);
   }
@@ -410,7 +410,7 @@ export class SimNode {
 
   #note(
     session: NodeSession,
-    { operation, keys, value, replaces, shared = false }: LockCommand,
+    { operation, ends, keys, value, replaces, shared = false }: LockCommand,
     before: readonly HeldKey[],
     reply: string,
     others: readonly LockCommand[],
@@ -420,7 +420,7 @@ export class SimNode {
     if (session.replayed) this.#ledger.of(value, this.index).reordered = true;
     if (reply.startsWith("-")) {
       // NOSCRIPT is followed by the script; what is refused otherwise stays as it is.
-      if (operation === "release" && FINAL.test(reply.slice(1))) {
+      if (ends && FINAL.test(reply.slice(1))) {
         this.#ledger.of(value, this.index).releaseRefused = true;
       }
       // a request that is repeated holds nothing
