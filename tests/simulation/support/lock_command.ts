@@ -28,7 +28,7 @@ export interface LockCommand {
   readonly shared?: boolean;
   /** In an adoption, the value that it replaces. */
   readonly replaces?: string;
-  /** Whether it ends the lock: a release, or an extension that shortens to what `atLeastMs` leaves. */
+  /** Whether it ends the lock: a release, or one that shortens the keys for `atLeastMs`. */
   readonly ends: boolean;
 }
 
