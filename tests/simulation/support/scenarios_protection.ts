@@ -110,38 +110,6 @@ export const PROTECTION_SCENARIOS: readonly Scenario[] = [
       missing: all(expectLocks(0, 6), expectLocks(1, 6), expectTokensInTime),
     })
   ),
-  ...[TEN_YEARS_MS, -TEN_YEARS_MS].map((aheadMs) =>
-    scenario("F1", `tokens rise where a node's clock is ${aheadMs} ms ahead`, {
-      options: FENCED,
-      nodesAheadMs: [aheadMs],
-      clients: TURNS,
-      faults: TURNS_FAULTS,
-      healAtMs: 15_000,
-      missing: all(expectLocks(0, 6), expectLocks(1, 6)),
-    })
-  ),
-  scenario("F1", "tokens rise where every clock is years from every other", {
-    options: FENCED,
-    clientsAheadMs: [TEN_YEARS_MS, -TEN_YEARS_MS],
-    nodesAheadMs: [5_000 * DAY_MS, -5_000 * DAY_MS, 0],
-    clients: TURNS,
-    faults: TURNS_FAULTS,
-    healAtMs: 15_000,
-    missing: all(expectLocks(0, 6), expectLocks(1, 6)),
-  }),
-  scenario("F1", "tokens rise where a node's clock that was years ahead is set right", {
-    options: FENCED,
-    nodesAheadMs: [TEN_YEARS_MS],
-    clients: TURNS,
-    faults: [...TURNS_FAULTS, {
-      kind: "node-step",
-      node: 0,
-      stepMs: -TEN_YEARS_MS,
-      atMs: 4_900,
-    }],
-    healAtMs: 15_000,
-    missing: all(expectLocks(0, 6), expectLocks(1, 6)),
-  }),
   scenario(
     "F1",
     "a token falls where a node whose clock was years ahead loses its data, though the guard is on",
@@ -180,14 +148,6 @@ export const PROTECTION_SCENARIOS: readonly Scenario[] = [
       catches: ["leaping-counter-expires-early"],
     },
   ),
-  scenario("F1", "tokens rise over days where every clock is years from every other", {
-    options: FENCED,
-    clientsAheadMs: [TEN_YEARS_MS, -TEN_YEARS_MS],
-    nodesAheadMs: [5_000 * DAY_MS, -5_000 * DAY_MS, 0],
-    clients: DAYS,
-    ...FOR_DAYS,
-    missing: all(expectLocks(0, 6), expectLocks(1, 4)),
-  }),
   scenario("K1", "a lock that a quorum grants after the cooldown has begun is not accepted", {
     options: { cooldownMs: 1_000 },
     clients: [[

@@ -1,11 +1,11 @@
 /**
- * Scenarios about lists of nodes that change while locks are held: a node is replaced for good, as
- * the manual says and otherwise. `replacement.ts` draws many more.
+ * Scenarios about a node that is replaced for good while locks are held: mistakes, and tokens.
+ * `replacement.ts` draws plans for the ways of the manual and for others.
  *
  * @module
  */
 import type { Fault, Op } from "./plan.ts";
-import { all, expectHeldMs, expectLocks, expectSoon, scenario } from "./scenario.ts";
+import { all, expectLocks, scenario } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";
 
 /** Longer than any of these runs. */
@@ -28,8 +28,6 @@ const STOPPED: Fault = {
   atMs: STOPPED_MS,
   forMs: FOR_GOOD_MS,
 };
-/** Nodes A to E; F is 5. */
-const [OLD_FIVE, FOUR, NEW_FIVE] = [[0, 1, 2, 3, 4], [0, 1, 2, 3], [0, 1, 2, 3, 5]];
 
 /** Holds for long by itself. */
 const HOLDER: readonly Partial<Op>[] = [{ ttlMs: TTL_MS, holdMs: 5_000 }];
@@ -52,49 +50,6 @@ function cutOff(client: number, nodes: readonly number[], atMs = 0): Fault {
 
 /** See the module. */
 export const REPLACING_SCENARIOS: readonly Scenario[] = [
-  scenario(
-    "N13",
-    "a list that changes from client to client while the old node votes lets two in",
-    {
-      nodes: 6,
-      lists: [OLD_FIVE, NEW_FIVE],
-      clients: [HOLDER, rival(0)],
-      faults: [cutOff(0, [2, 3]), cutOff(1, [0, 1])],
-      outside: "mutual-exclusion",
-    },
-  ),
-  scenario("N13", "a node that counts as soon as the old one has stopped lets another in", {
-    nodes: 4,
-    lists: [OLD, NEW],
-    clients: [HOLDER, rival(STOPPED_MS + 500)],
-    faults: [cutOff(0, [1]), STOPPED],
-    outside: "mutual-exclusion",
-  }),
-  scenario("N13", "a node that counts a TTL after the old one has stopped lets nobody in", {
-    nodes: 4,
-    lists: [OLD, NEW],
-    clients: [
-      // on A and C alone: it cannot be extended
-      [{ ttlMs: TTL_MS, holdMs: 9_000, autoExtend: true }],
-      rival(WAITED_MS),
-    ],
-    faults: [cutOff(0, [1]), STOPPED],
-    missing: all(expectHeldMs(0, 5_900, 6_000), expectSoon(1, WAITED_MS, 50)),
-  }),
-  scenario(
-    "N13",
-    "clients with the old list and the new one exclude each other without the old node",
-    {
-      nodes: 4,
-      lists: [OLD, NEW],
-      clients: [
-        [{ atMs: WAITED_MS, ttlMs: TTL_MS, holdMs: 1_000 }],
-        rival(WAITED_MS + 500),
-      ],
-      faults: [cutOff(1, [0], WAITED_MS), STOPPED],
-      missing: all(expectHeldMs(0, 990, 1_010), expectLocks(1, 1)),
-    },
-  ),
   scenario("N13", "a node that comes back after it was replaced lets two in", {
     nodes: 4,
     lists: [OLD, NEW],
@@ -104,14 +59,6 @@ export const REPLACING_SCENARIOS: readonly Scenario[] = [
     ],
     faults: [cutOff(0, [1], WAITED_MS + 300), { ...STOPPED, forMs: WAITED_MS - STOPPED_MS }],
     outside: "mutual-exclusion",
-  }),
-  scenario("N13", "with the guard an empty node may count as soon as the old one has stopped", {
-    nodes: 4,
-    lists: [OLD, NEW],
-    options: { restartGuardMs: TTL_MS },
-    clients: [HOLDER, rival(STOPPED_MS + 500)],
-    faults: [cutOff(0, [1]), STOPPED, { kind: "flush", node: 3, atMs: STOPPED_MS }],
-    missing: expectHeldMs(0, 4_990, 5_010),
   }),
   scenario("N13", "with the guard a node with the old creation marker lets another in", {
     nodes: 4,
@@ -134,18 +81,4 @@ export const REPLACING_SCENARIOS: readonly Scenario[] = [
       missing: all(expectLocks(0, 2), expectLocks(1, 1)),
     })
   ),
-  scenario("N13", "a node that is added a TTL after another was removed lets nobody in", {
-    nodes: 6,
-    lists: [OLD_FIVE, FOUR, NEW_FIVE],
-    clients: [HOLDER, rival(500), rival(WAITED_MS)],
-    faults: [cutOff(0, [2, 3]), cutOff(1, [0], 500), cutOff(2, [0, 1], WAITED_MS)],
-    missing: all(expectHeldMs(0, 4_990, 5_010), expectLocks(1, 1), expectLocks(2, 1)),
-  }),
-  scenario("N13", "a node that is added as soon as another was removed lets two in", {
-    nodes: 6,
-    lists: [OLD_FIVE, NEW_FIVE],
-    clients: [HOLDER, rival(1_000)],
-    faults: [cutOff(0, [2, 3])],
-    outside: "mutual-exclusion",
-  }),
 ];
