@@ -17,6 +17,7 @@ import { eventually } from "../support/eventually.ts";
 import { onStore, realStore } from "../support/nodes_to_test.ts";
 import { testQueue } from "./queue_cases.ts";
 import { startServer, startServers } from "../support/servers.ts";
+import { shareServers } from "../support/shared_servers.ts";
 import { type Bridge, type BridgeFaults, startBridge } from "../support/upstash_bridge.ts";
 
 /** How many locks the crowd takes, and how many faults it survives at least. */
@@ -25,8 +26,10 @@ const FAULTS = 8;
 
 const at = ({ url, token }: Bridge) => upstashNode({ url, token });
 
+const store = realStore(shareServers(1));
+
 const onBridge = () =>
-  onStore(realStore, (url) => {
+  onStore(store, (url) => {
     const bridge = startBridge(url);
     return { node: at(bridge), close: () => bridge.close() };
   });

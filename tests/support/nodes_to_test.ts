@@ -12,7 +12,7 @@ import { RedisNode } from "../../src/redis_node/redis_node.ts";
 import { redisServer } from "../../src/redis_node/redis_server.ts";
 import { type NodeToTest, startNodes } from "../../src/testing/mod.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
-import { startServer } from "./servers.ts";
+import type { SharedServers } from "./shared_servers.ts";
 
 /** A server that can be made to hang. */
 export interface Store {
@@ -34,14 +34,16 @@ export async function memoryStore(): Promise<Store> {
   };
 }
 
-/** Starts a real server. */
-export async function realStore(): Promise<Store> {
-  const server = await startServer();
-  return {
-    url: server.url,
-    hang: () => server.pause(),
-    resume: () => server.resume(),
-    close: () => server[Symbol.asyncDispose](),
+/** Lends a real server, which is empty. */
+export function realStore(shared: SharedServers): () => Promise<Store> {
+  return () => {
+    const servers = shared.lend(1);
+    return Promise.resolve({
+      url: servers.urls[0],
+      hang: () => servers[0].pause(),
+      resume: () => servers[0].resume(),
+      close: async () => await servers[Symbol.asyncDispose](),
+    });
   };
 }
 
