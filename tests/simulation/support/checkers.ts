@@ -143,6 +143,7 @@ export class Checkers {
         if (!assumptions.releaseComesLast(deeds) || stillHeld(owner.held)) continue;
         if (owner.held?.handedOver) continue; // until somebody adopts it, or its TTL is over
         if (owner.held && isKept(owner.held)) continue;
+        if ((deeds.promised.get(key)?.keptUntilMs ?? 0) > this.#world.loop.nowMs) continue;
         // A lock whose end nobody has looked at yet has just ended.
         const endedAtMs = owner.held ? owner.held.endedAtMs ?? Infinity : owner.atMs;
         if (endedAtMs > sinceMs) continue;
@@ -263,7 +264,7 @@ export class Checkers {
     return false;
   }
 
-  /** `held` and `remainingMs()` never claim more than a quorum of nodes has reserved. */
+  /** `held` and `remainingMs()` never claim more than a quorum of nodes has promised. */
   #checkClaim(held: Held, remainingMs: number): void {
     const { ledger, loop, plan } = this.#world;
     const { value, resources, extensions } = held.lock;
@@ -272,7 +273,7 @@ export class Checkers {
     const keeping = ledger.keepingUntil(value, resources, plan.nodes.length, untilMs);
     if (keeping < this.#quorumOf(held)) {
       const text = `${nameOf(held)} claims ${remainingMs.toFixed(3)} ms, for which only ` +
-        `${keeping} nodes reserved to keep its keys`;
+        `${keeping} nodes promised to keep its keys`;
       const assumed = this.#world.assumptions.clientClockKeepsSpeed(held.client.index);
       this.#world.failOnce(held, assumed, "handle-truth", text);
     }

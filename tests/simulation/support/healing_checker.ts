@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { SLOW_WRITE_MS } from "./network.ts";
 import type { Held, SimClient } from "./sim_client.ts";
 import type { SimNode } from "./sim_node.ts";
 import type { ValueOwner, World } from "./world.ts";
@@ -15,6 +16,8 @@ const LOOK_MS = 500;
  * sent again after 1.6 s at the most, in doubled delays, and arrives.
  */
 const RESIDUE_MS = 4_000;
+/** For how long what is sent may wait at the most for slow writes before it, in milliseconds. */
+const SLOW_WRITES_MS = 2 * SLOW_WRITE_MS;
 /**
  * Extensions in a row by which a node has the lock that it had missed: two have gone by when the
  * third is counted.
@@ -71,7 +74,8 @@ export class HealingChecker {
     const { loop, plan, assumptions } = this.#world;
     if (loop.nowMs < plan.healAtMs || held.extendsTwice || !held.lock.held) return;
     const { client, lock: { value, resources } } = held;
-    const slowMs = client.nodeTimeoutMs(this.#world.values.get(value)!.ttlMs);
+    const slowMs = client.nodeTimeoutMs(this.#world.values.get(value)!.ttlMs) +
+      (plan.network.slowWriteChance > 0 ? SLOW_WRITES_MS : 0);
     for (const node of this.#reachable(client)) {
       const name = `${value} ${node.index}`;
       if (!lacks(node, held) || !assumptions.nodeExpiresKeys(node.index)) {
@@ -107,7 +111,7 @@ export class HealingChecker {
 
   /** No node has a value whose lock is over, if the client can reach it that is to take it back. */
   #lookForResidue(): void {
-    const { values, nodes, loop } = this.#world;
+    const { values, nodes, loop, ledger } = this.#world;
     for (const node of nodes) {
       if (!node.up) continue;
       for (const { key, value } of [...node.liveKeys(), ...node.liveReaders()]) {
@@ -115,7 +119,8 @@ export class HealingChecker {
         if (!owner) continue; // of another program
         this.looks.residue++;
         const name = `${node.index} ${key} ${value}`;
-        const takesBack = this.#takesBack(owner, node);
+        const keptUntilMs = ledger.promised(value, node.index, key)?.keptUntilMs ?? 0;
+        const takesBack = loop.nowMs < keptUntilMs ? undefined : this.#takesBack(owner, node);
         if (!takesBack) {
           this.#residueSinceMs.delete(name);
           continue;

@@ -1,8 +1,8 @@
 /**
- * What the nodes did and, by it, reserved: written by the nodes, read by the checkers.
+ * What the nodes did and, by it, promised: written by the nodes, read by the checkers.
  *
  * A node that sets a key promises to keep it for the TTL, by a clock that runs within the drift
- * allowance. What a node reserved stays in the ledger when the node forgets it (data lost, clock
+ * allowance. What a node promised stays in the ledger when the node forgets it (data lost, clock
  * stepped), so that a checker can distinguish a lock client that claims too much from a node that
  * kept too little.
  *
@@ -20,12 +20,14 @@ export interface Promised {
   setsLeft: number;
   /** When an extension last found it there. */
   extendedAtMs: number | undefined;
+  /** Until when it is to live on after the end of its lock, from when that reached the node. */
+  keptUntilMs: number;
 }
 
 /** What one node did with the keys of one value. */
 export interface Deeds {
   /** By key. */
-  readonly reserved: Map<string, Promised>;
+  readonly promised: Map<string, Promised>;
   /** Over which connections it was asked to release them. */
   readonly releasedOver: Set<number>;
   /** Whether a release was answered with an error, so that the keys are left to their TTL. */
@@ -63,7 +65,7 @@ export class Ledger {
     let deeds = nodes.get(node);
     if (!deeds) {
       deeds = {
-        reserved: new Map(),
+        promised: new Map(),
         releasedOver: new Set(),
         releaseRefused: false,
         reordered: false,
@@ -74,15 +76,15 @@ export class Ledger {
     return deeds;
   }
 
-  /** What a node reserved about one key, or `undefined`. */
-  reserved(value: string, node: number, key: string): Promised | undefined {
-    return this.#deeds.get(value)?.get(node)?.reserved.get(key);
+  /** What a node promised about one key, or `undefined`. */
+  promised(value: string, node: number, key: string): Promised | undefined {
+    return this.#deeds.get(value)?.get(node)?.promised.get(key);
   }
 
   /** A key was set. */
   set(value: string, node: number, key: string, connection: number): Promised {
     const deeds = this.of(value, node);
-    const before = deeds.reserved.get(key);
+    const before = deeds.promised.get(key);
     if (before?.setsLeft === 0 && !deeds.reordered) {
       this.misdeed(`node-${node + 1} ran the SET of ${value} for "${key}" twice`);
     }
@@ -93,9 +95,9 @@ export class Ledger {
     }
     if (deeds.releasedOver.size > 0) deeds.reordered = true;
     const setsLeft = Math.max(0, (before?.setsLeft ?? 1) - 1);
-    const reserved = { untilMs: 0, setsLeft, extendedAtMs: undefined };
-    deeds.reserved.set(key, reserved);
-    return reserved;
+    const promised = { untilMs: 0, setsLeft, extendedAtMs: undefined, keptUntilMs: 0 };
+    deeds.promised.set(key, promised);
+    return promised;
   }
 
   /** An extension ran, and the key was there. */
@@ -111,9 +113,10 @@ export class Ledger {
   }
 
   #entry(value: string, node: number, key: string): Promised {
-    const { reserved } = this.of(value, node);
-    const entry = reserved.get(key) ?? { untilMs: 0, setsLeft: 1, extendedAtMs: undefined };
-    reserved.set(key, entry);
+    const { promised } = this.of(value, node);
+    const entry = promised.get(key) ??
+      { untilMs: 0, setsLeft: 1, extendedAtMs: undefined, keptUntilMs: 0 };
+    promised.set(key, entry);
     return entry;
   }
 
@@ -126,14 +129,14 @@ export class Ledger {
   released(value: string, node: number, keys: readonly string[], connection: number): void {
     const deeds = this.of(value, node);
     for (const key of keys) {
-      const entry = deeds.reserved.get(key);
+      const entry = deeds.promised.get(key);
       if (entry) entry.untilMs = 0;
     }
     deeds.releasedOver.add(connection);
   }
 
   /**
-   * How many nodes reserved to keep all keys until then.
+   * How many nodes promised to keep all keys until then.
    *
    * @param value Whose.
    * @param keys Which.
@@ -150,8 +153,8 @@ export class Ledger {
     const nodes = this.#deeds.get(value);
     if (!nodes) return 0;
     for (let node = 0; node < nodeCount; node++) {
-      const reserved = nodes.get(node)?.reserved;
-      if (reserved && keys.every((key) => (reserved.get(key)?.untilMs ?? 0) >= untilMs)) keeping++;
+      const promised = nodes.get(node)?.promised;
+      if (promised && keys.every((key) => (promised.get(key)?.untilMs ?? 0) >= untilMs)) keeping++;
     }
     return keeping;
   }
@@ -166,8 +169,8 @@ export class Ledger {
     let found = 0;
     const nodes = this.#deeds.get(value);
     for (let node = 0; node < nodeCount; node++) {
-      const reserved = nodes?.get(node)?.reserved;
-      if (reserved && keys.every((key) => (reserved.get(key)?.extendedAtMs ?? -1) >= fromMs)) {
+      const promised = nodes?.get(node)?.promised;
+      if (promised && keys.every((key) => (promised.get(key)?.extendedAtMs ?? -1) >= fromMs)) {
         found++;
       }
     }

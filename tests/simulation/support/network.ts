@@ -14,7 +14,7 @@ import type { SimProcess } from "./sim_process.ts";
 import type { Trace } from "./trace.ts";
 
 /** How long a slow write takes at the most, in milliseconds. */
-const SLOW_WRITE_MS = 300;
+export const SLOW_WRITE_MS = 300;
 
 /** How the network treats everybody. */
 export interface NetworkManners {

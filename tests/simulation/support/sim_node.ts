@@ -451,12 +451,13 @@ export class SimNode {
       if (operation === "release" || now !== value || database !== this.#database) return;
       if (operation === "acquire" && was === value) return;
       if (replaces !== undefined) this.#ledger.replaced(replaces, this.index, key);
-      const reserved = operation === "acquire"
+      const promised = operation === "acquire"
         ? this.#ledger.set(value, this.index, key, session.id)
         : this.#ledger.extended(value, this.index, key, nowMs);
       const untilMs = nowMs + livesMs / this.#rateMax;
       const shortened = was === value && livesMs < before[at].remainingMs;
-      reserved.untilMs = shortened ? untilMs : Math.max(reserved.untilMs, untilMs);
+      promised.untilMs = shortened ? untilMs : Math.max(promised.untilMs, untilMs);
+      if (ends) promised.keptUntilMs = untilMs;
     });
     if (operation === "release") this.#ledger.released(value, this.index, keys, session.id);
     else if (database !== this.#database) {
