@@ -23,7 +23,7 @@ Deno.test({
   ignore: missing !== undefined,
   fn: async (t) => {
     await using folder = await makeFolder();
-    await testEdition(t, await binaryOfDeno(folder.path));
+    await testEdition(t, await binaryOfDeno(folder.path), true);
   },
 });
 

@@ -17,7 +17,7 @@ Deno.test("hasp of the npm package", async (t) => {
     await t.step({
       name: `in a binary of Bun${missing ? ` (skipped: ${missing})` : ""}`,
       ignore: missing !== undefined,
-      fn: async (t) => testEdition(t, await binaryOfBun(path!, consumer)),
+      fn: async (t) => testEdition(t, await binaryOfBun(path!, consumer), true),
     });
   }
 });

@@ -7,6 +7,7 @@ import {
   startProgram,
 } from "../support/programs.ts";
 import { type RedisServer, startServers } from "../support/servers.ts";
+import { shareServers } from "../support/shared_servers.ts";
 
 /**
  * How long a process may stay after its last line, in milliseconds. What it could leave behind
@@ -19,10 +20,11 @@ const END_WITHIN_MS = 20_000;
 
 /** The program sets `clientName`. */
 const NAMED = { rights: ["+client|setname"] };
+const shared = shareServers(3, NAMED);
 
 for (const runtime of await findRuntimes()) {
   test(runtime, "after using() the process ends at once", async (options) => {
-    await using servers = await startServers(3, NAMED);
+    await using servers = shared.lend();
     await using program = startProgram("exit.ts", ["using", ...servers.urls], options);
     await assertEndsAtOnce(program, "working\nend of program\n");
   });
@@ -35,7 +37,7 @@ for (const runtime of await findRuntimes()) {
   });
 
   test(runtime, "after using() with a hung node the process ends at once", async (options) => {
-    await using servers = await startServers(3, NAMED);
+    await using servers = shared.lend();
     await servers[2].pause();
     await using program = startProgram("exit.ts", ["using", ...servers.urls], options);
     await assertEndsAtOnce(program, "working\nend of program\n");
@@ -45,20 +47,20 @@ for (const runtime of await findRuntimes()) {
     runtime,
     "using() keeps the process while its routine waits for the abort",
     async (options) => {
-      await using servers = await startServers(3, NAMED);
+      await using servers = shared.lend();
       await using program = startProgram("exit.ts", ["leading", ...servers.urls], options);
       await assertEndsAtOnce(program, "leading\nLOCK_LOST\nend of program\n");
     },
   );
 
   test(runtime, "an idle client does not keep the process", async (options) => {
-    await using servers = await startServers(3, NAMED);
+    await using servers = shared.lend();
     await using program = startProgram("exit.ts", ["idle", ...servers.urls], options);
     await assertEndsAtOnce(program, "end of program\n");
   });
 
   test(runtime, "a lock that is held does not keep the process", async (options) => {
-    await using servers = await startServers(3, NAMED);
+    await using servers = shared.lend();
     await using program = startProgram("exit.ts", ["holding", ...servers.urls], options);
     await assertEndsAtOnce(program, "end of program\n");
     const lives = await Promise.all(servers.map((server) => server.command("PTTL", "job")));
@@ -70,7 +72,7 @@ for (const runtime of await findRuntimes()) {
     runtime,
     "a call that waits for a lock keeps the process until it settles",
     async (options) => {
-      await using servers = await startServers(3, NAMED);
+      await using servers = shared.lend();
       for (const server of servers) await server.command("SET", "job", "somebody else's");
       await using program = startProgram("exit.ts", ["waiting", ...servers.urls], options);
       const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
@@ -86,7 +88,7 @@ for (const runtime of await findRuntimes()) {
     runtime,
     "a call that no node answers keeps the process until it settles",
     async (options) => {
-      await using servers = await startServers(3, NAMED);
+      await using servers = shared.lend();
       for (const server of servers) await server.pause();
       await using program = startProgram("exit.ts", ["unanswered", ...servers.urls], options);
       const { code, stdout, stderr } = await program.end(END_WITHIN_MS);

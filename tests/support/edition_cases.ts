@@ -29,11 +29,22 @@ const PROCESSES = 4;
 const RUNS = 4;
 const BEATS = 15;
 
-/** Registers the cases of one form of the command line as steps of a test. */
-export async function testEdition(t: Deno.TestContext, edition: Edition): Promise<void> {
-  await t.step("never runs two commands at once while nodes and processes fail", () => {
-    return testExclusion(edition);
-  });
+/**
+ * Registers the cases of one form of the command line as steps of a test.
+ *
+ * @param binary Whether the edition is a binary of a program that has all cases: exclusion is not
+ * tested again.
+ */
+export async function testEdition(
+  t: Deno.TestContext,
+  edition: Edition,
+  binary = false,
+): Promise<void> {
+  if (!binary) {
+    await t.step("never runs two commands at once while nodes and processes fail", () => {
+      return testExclusion(edition);
+    });
+  }
   await t.step("has an exit code for each end, and leaves nothing behind", () => {
     return testExitPaths(edition);
   });
