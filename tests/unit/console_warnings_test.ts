@@ -58,20 +58,6 @@ Deno.test("a client without a listener warns of the first lock that is lost, and
   await cluster.redlock.close();
 });
 
-Deno.test("a client warns of no lost lock if it has a listener, of its own or of the call", async () => {
-  using warnings = new Warnings();
-  const calls = [
-    [new Cluster(), {}],
-    [silent(), { onEvent: () => {} }],
-  ] as const;
-  for (const [cluster, options] of calls) {
-    await cluster.redlock.acquire("a", options);
-    await cluster.advance(TTL_MS);
-    await cluster.redlock.close();
-  }
-  assertEquals(warnings.texts, []);
-});
-
 Deno.test("a client warns of no lock that is released, or that ends because it is closed", async () => {
   using warnings = new Warnings();
   const cluster = silent();

@@ -4,7 +4,7 @@ import { QuorumError } from "../../src/errors.ts";
 import { NODES_MAX } from "../../src/client_nodes.ts";
 import { Redlock } from "../../src/redlock.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
-import { FakeNetwork, wire } from "../support/fake_transport.ts";
+import { wire } from "../support/fake_transport.ts";
 import { connectionEvents, create, setCommand } from "../support/faked_redlock.ts";
 import { startFakeClock } from "../../src/testing/mod.ts";
 import { NAME } from "../support/stream_bench.ts";
@@ -278,21 +278,3 @@ for (const [nodeTimeoutMs, stallTimeoutMs] of [[50, 2_000], [1_000, 2_000], [3_0
     await closing;
   });
 }
-
-Deno.test("createRedlock() keeps its own copy of the options", async () => {
-  const network = new FakeNetwork();
-  const types: string[] = [];
-  const options: CreateRedlockOptions = {
-    connect: network.connect,
-    onEvent: ({ type }) => void types.push(type),
-  };
-  const redlock = createRedlock(["redis://h"], options);
-  options.onEvent = () => void types.push("not mine");
-  const trying = redlock.tryAcquire("a");
-  await runMicrotasks();
-  network.last.feed("$-1\r\n");
-  await trying;
-  assertEquals(types, ["node-connected", "attempt", "denied"]);
-  network.last.end();
-  await redlock.close();
-});

@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { LockHeldError } from "../../src/errors.ts";
-import type { RedlockEvent } from "../../src/events.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { slots } from "../../src/resources.ts";
 import { Cluster, OTHER_VALUE } from "../support/cluster.ts";
@@ -133,30 +132,6 @@ Deno.test("calls of one client wait behind each other, and each has a ticket of 
     cluster.free(name);
     assertEquals((await cluster.settle(calls.shift()!, 50)).resources, [name]);
   }
-});
-
-Deno.test("all events of a call have one array, of all resources, and all of its lock another, of the one", async () => {
-  const cluster = new Cluster();
-  cluster.occupy("a");
-  cluster.fraction = 0;
-  const seen: [string, string[]][] = [];
-  const arrays = new Set<unknown>();
-  let anyOf: unknown;
-  const onEvent = (event: RedlockEvent) => {
-    if (!("resources" in event)) return;
-    arrays.add(event.resources);
-    if (event.type === "acquired") anyOf = event.anyOf;
-    seen.push([event.type, [...event.resources]]);
-  };
-  const lock = await cluster.lock({ ...ANY, onEvent }, ["a", "b"]);
-  await cluster.settle(lock.release());
-  assertEquals([arrays.size, [...arrays][0] === anyOf], [2, true]);
-  assertEquals(seen, [
-    ["attempt", ["a", "b"]],
-    ["attempt", ["a", "b"]],
-    ["acquired", ["b"]],
-    ["released", ["b"]],
-  ]);
 });
 
 Deno.test("an attempt that got its key on too few nodes is undone, and its ticket goes back to all queues", async () => {

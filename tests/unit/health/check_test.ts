@@ -1,12 +1,5 @@
-import {
-  assertEquals,
-  assertFalse,
-  assertInstanceOf,
-  assertMatch,
-  assertRejects,
-} from "@std/assert";
+import { assertEquals, assertFalse, assertInstanceOf, assertMatch } from "@std/assert";
 import { check as checkNodes } from "../../../src/health/check.ts";
-import { check } from "../../../src/operate/mod.ts";
 import { RedlockError } from "../../../src/errors.ts";
 import type { HealthReport } from "../../../src/health/report.ts";
 import type { NodeDiagnosis } from "../../../src/quorum/node_diagnosis.ts";
@@ -158,14 +151,4 @@ Deno.test("check() rejects where the client is closed meanwhile", async () => {
   assertInstanceOf(error, RedlockError);
   assertEquals(error.message, "Cannot check nodes: the lock client is closed");
   assertEquals(cluster.timers, [0, 0]);
-});
-
-Deno.test("check() of ./operate names an option that there is not", async () => {
-  const cluster = clusterOf(answer);
-  const unknown = { timeoutMs: 5 } as RedlockOptions;
-  const error = await assertRejects(() => check(cluster.redlock, unknown), TypeError);
-  assertEquals(
-    error.message.split(":")[0],
-    "Cannot check nodes as option 'timeoutMs' is unknown",
-  );
 });

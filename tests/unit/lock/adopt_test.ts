@@ -72,17 +72,6 @@ Deno.test("handOver() throws a LockLostError if the lock is not held", async () 
   await cluster.close();
 });
 
-Deno.test("a lock that is handed over inside using() stays, and the routine's result is the call's", async () => {
-  const cluster = new Cluster();
-  let token = "";
-  const using = cluster.redlock.using("a", (lock) => {
-    token = lock.handOver();
-    return 7;
-  });
-  assertEquals([await cluster.settle(using), cluster.asked("release")], [7, [0, 0, 0]]);
-  assert((await cluster.settle(cluster.peer().adopt(token))).held);
-});
-
 Deno.test("adopt() gives every key a new value and its own TTL, and the former holder can do nothing to it", async () => {
   for (const resource of ["a", PAIR]) {
     const { cluster, given, token } = await handedOver(3, resource, { ttlMs: 5_000 });
@@ -121,21 +110,6 @@ Deno.test("adopt() gets a lock that others wait for, in this client and others, 
   await cluster.settle(first.release());
   const both = await cluster.settle(Promise.all(waiting));
   assertEquals(new Set([lock.value, ...both.map(({ value }) => value)]).size, 3);
-});
-
-Deno.test("adopt() does not wait for a cooldown, and handOver() begins none", async () => {
-  const cluster = new Cluster(3, { cooldownMs: 60_000 });
-  const { redlock } = cluster;
-  const lost = await cluster.lock({ autoExtend: false });
-  await cluster.advance(TTL_MS + 1);
-  assertEquals([lost.held, await cluster.try()], [false, undefined]);
-  const given = await cluster.settle(cluster.peer().acquire("a"));
-  const lock = await cluster.settle(redlock.adopt(given.handOver()));
-  assert(lock.held);
-  const fresh = new Cluster(3, { cooldownMs: 60_000 });
-  const token = (await fresh.lock()).handOver();
-  await fresh.settle((await fresh.settle(fresh.peer().adopt(token))).release());
-  assert((await fresh.try())?.held);
 });
 
 Deno.test("adopt() counts no node in quarantine, and gives back what it took there", async () => {

@@ -82,15 +82,6 @@ Deno.test("Lock.signal is one real signal, also if it is first asked for after t
   assertStrictEquals(late.signal, late.signal);
 });
 
-Deno.test("Lock.signal of a lock that was released is never aborted, however late it is asked", async () => {
-  const { cluster, lock } = await locked();
-  const { signal } = lock;
-  await cluster.settle(lock.release());
-  cluster.clock.block(5_000);
-  assertEquals([signal.aborted, signal.reason, lock.signal.aborted], [false, undefined, false]);
-  signal.throwIfAborted();
-});
-
 // Losing it
 
 Deno.test("a lock that is lost aborts its signal before the listener is called, both find it gone, and its end stays", async () => {

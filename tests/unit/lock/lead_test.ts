@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertGreater, assertRejects } from "@std/assert";
-import { type Lock, RedlockError, type RedlockOptions } from "../../../mod.ts";
+import { type Lock, RedlockError } from "../../../mod.ts";
 import { Cluster, REASON } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
@@ -118,21 +118,4 @@ Deno.test("lead() without options leads until its client is closed", async () =>
   await cluster.settle(cluster.redlock.close());
   assertEquals((await ended).code, "CLOSED");
   assertGreater(terms, 2);
-});
-
-Deno.test("lead() rejects at once for wrong arguments", async () => {
-  const { redlock } = new Cluster(3);
-  const routine = () => {};
-  await assertRejects(() => redlock.lead("", {}, routine), TypeError, "'resource'");
-  await assertRejects(() => redlock.lead("a", { ttlMs: -1 }, routine), RangeError, "'ttlMs'");
-  await assertRejects(
-    () => redlock.lead("a", 5_000 as RedlockOptions, routine),
-    TypeError,
-    "pass { ttlMs: 5000 } for a TTL",
-  );
-  await assertRejects(
-    () => redlock.lead("a", {}, undefined as unknown as () => void),
-    TypeError,
-    "Cannot acquire lock as 'routine' must be a function",
-  );
 });

@@ -109,18 +109,6 @@ test.open("RedisClient.send() rejects a malformed command without sending anythi
 
 // Signals
 
-test("RedisClient.send() aborted while connecting is never written", async (bench) => {
-  bench.network.mode = "wait";
-  const sending = bench.client.send(["SET", "k", "v"], { signal: bench.signal });
-  const other = bench.client.send(["PING"]);
-  await bench.abort(sending);
-  bench.network.pending[0].accept();
-  await runMicrotasks();
-  assertEquals(bench.transport.written, PING);
-  bench.transport.feed("+PONG\r\n");
-  assertEquals(await other, "PONG");
-});
-
 test.open("RedisClient.send() aborted behind a write under way is never written", async (bench) => {
   bench.transport.writeBytesMax = 4;
   const first = bench.client.send(["PING"]);
@@ -130,15 +118,6 @@ test.open("RedisClient.send() aborted behind a write under way is never written"
   assertEquals(bench.transport.written, PING);
   bench.transport.feed("+PONG\r\n");
   assertEquals(await first, "PONG");
-});
-
-test.open("RedisClient.send() ignores an abort after its reply", async (bench) => {
-  await bench.ping();
-  assertEquals(bench.listeners(), 0);
-  bench.controller.abort(reason);
-  const next = bench.client.send(["PING"]);
-  bench.transport.feed("+PONG\r\n");
-  assertEquals(await next, "PONG");
 });
 
 test.open("RedisClient.send() leaves no listener on a long-lived signal, and no reply to another call", async (bench) => {

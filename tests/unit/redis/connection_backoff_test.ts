@@ -5,7 +5,7 @@ import {
   assertLessOrEqual,
 } from "@std/assert";
 import { ReplyError } from "../../../src/redis/errors.ts";
-import { type ConnectionBench, test } from "../../support/connection_bench.ts";
+import { test } from "../../support/connection_bench.ts";
 import { FakeTransport } from "../../support/fake_transport.ts";
 import { NAME } from "../../support/stream_bench.ts";
 
@@ -160,27 +160,3 @@ test("Connection shows why it could not be made without our password and without
 });
 
 // Whether the server is available
-
-/**
- * Creates a connection whose owner asks whether the server is available; returns the calls of that
- * owner.
- */
-function observe(bench: ConnectionBench, address?: string): string[] {
-  const reported: string[] = [];
-  bench.use({
-    onAvailable: () => reported.push("available"),
-    onUnavailable: ({ message }) => reported.push(message),
-  }, address);
-  return reported;
-}
-
-test("Connection calls a server available once it has replied to a command, and not by an error", async (bench) => {
-  const reported = observe(bench);
-  await bench.submit(1);
-  assertEquals([bench.events, reported], [["connected"], []]);
-  await bench.feed("-NOSCRIPT no\r\n");
-  assertEquals(reported, []);
-  bench.queue(2);
-  await bench.feed("+PONG\r\n");
-  assertEquals(reported, ["available"]);
-});

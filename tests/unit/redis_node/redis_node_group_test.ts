@@ -50,15 +50,6 @@ test.opened("RedisNode extends what one tick extends by one script, each with it
   assertEquals(requests.map(({ outcomes }) => outcomes), [["granted"], ["denied"], ["missing"]]);
 });
 
-test.opened("RedisNode sends a group before a command that names one of its keys", async (bench) => {
-  releaseMany(bench, 2);
-  bench.ask("acquire", request("k1"));
-  bench.release(request("k2", "v2"));
-  await runMicrotasks();
-  const group = groupRelease("EVAL", ...lockNames(2));
-  assertEquals(bench.transport.writes, [group + SET("k1") + laterRelease("v2", "k2")]);
-});
-
 test.opened("RedisNode keeps the order of releases and extensions", async (bench) => {
   releaseMany(bench, 2);
   bench.ask("extend", request("k0"));

@@ -5,7 +5,7 @@ import { CREATED_LUA } from "../../../src/redis_node/restart_guard.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { FakeRequest, SCORE, TICKET_ID, ticketOf } from "../../support/fake_request.ts";
 import { wire } from "../../support/fake_transport.ts";
-import { type NodeBench, NOSCRIPT, test, wholeRelease } from "../../support/redis_node_bench.ts";
+import { type NodeBench, test, wholeRelease } from "../../support/redis_node_bench.ts";
 import { NAME } from "../../support/stream_bench.ts";
 
 const GUARD_MS = 60_000;
@@ -229,17 +229,6 @@ test.opened("RedisNode says which key is not a marker", async (bench) => {
   await bench.answer(UP + "+OK\r\n" + age(-1));
   const why = "it has no time in the past under its key 'hasp:born'";
   assertEquals(request.errors[0].message, `Cannot determine the age of ${NAME}: ${why}`);
-});
-
-test.opened("RedisNode asks for the age again behind a script that it sends again", async (bench) => {
-  await outcome(bench, UP + "+OK\r\n" + OLD);
-  const request = await bench.send("extend", new FakeRequest("k", { guardMs: GUARD_MS }));
-  await bench.answer(NOSCRIPT + OLD);
-  assertEquals(bench.written, wire("EVAL", EXTEND.source, ...EXTENSION) + AGE);
-  await bench.answer(":1\r\n");
-  assertEquals(request.answers, []);
-  await bench.answer(age(5)); // emptied between the two
-  assertEquals(request.outcomes, ["quarantined"]);
 });
 
 test.opened("RedisNode reports each cause of a quarantine once, also if its time is read a little differently", async (bench) => {

@@ -130,23 +130,6 @@ test.opened("RedisNode sends pending releases in order, before anything else on 
   assertEquals(writes, [PING, groupRelease("EVAL", ["k", "v1"], ["l", "v2"]) + set]);
 });
 
-for (
-  const reply of [":1\r\n", ":0\r\n", "-WRONGTYPE Operation against a key\r\n", "-NOPERM no\r\n"]
-) {
-  test.opened(`RedisNode is done with a pending release by ${JSON.stringify(reply)}, which answers nothing else`, async (bench) => {
-    await bench.hangUp();
-    const released = bench.release();
-    await bench.reconnect();
-    const request = await bench.send("acquire");
-    await bench.answer(`${reply}$-1\r\n`);
-    assertEquals([request.outcomes, released.answers.length], [["denied"], 1]);
-    await bench.advance(REFUSED_DELAY_MS);
-    assertEquals(bench.written, "");
-    await bench.hangUp();
-    assertEquals(await bench.reconnect(), "");
-  });
-}
-
 for (const [passedMs, sent] of [[999, wholeRelease()], [1_000, ""]] as const) {
   test.opened(`RedisNode ${sent ? "sends" : "drops"} a release of a key that lived for a second when ${passedMs} ms have passed`, async (bench) => {
     bench.network.mode = "wait";

@@ -231,24 +231,6 @@ test.listening("RedisNode.subscribe() subscribes anew if the next connection lea
   assertEquals(bench.notices, [IS_UNSUBSCRIBED, IS_SUBSCRIBED]);
 });
 
-for (const [what, unheard] of [["two", 2], ["three", 3]] as const) {
-  test.subscribed(`RedisNode.subscribe() begins to count again after ${what} messages that reached nobody, once one was received`, async (bench) => {
-    for (let rounds = 0; rounds < 3; rounds++) {
-      await reachNobody(bench);
-      if (unheard === 3) await bench.answerProbe(":0\r\n"); // and subscribes once more
-      if (unheard === 3) await bench.receive(SUBSCRIBED);
-      await bench.answerProbe();
-      assertEquals(bench.notices.at(-1), IS_SUBSCRIBED);
-      await bench.advance(2_000); // or the next connection takes longer each time
-      await bench.cutSubscription();
-      await bench.reconnectSubscription();
-      await bench.receive(SUBSCRIBED);
-      assertEquals(bench.written, PROBE);
-    }
-    assertEquals(bench.notices.some(([event]) => event === "unsupported"), false);
-  });
-}
-
 for (const error of ["NOPERM no access", "ERR unknown command 'PUBLISH'"]) {
   test.subscribed(`RedisNode.subscribe() is unsupported by ${error} to its message`, async (bench) => {
     await bench.answerProbe(`-${error}\r\n`);

@@ -301,18 +301,6 @@ Deno.test("TimerWheel calls a deadline after a busy event loop could read its so
   assertEquals(order, ["entry", "sockets", "deadline"]);
 });
 
-Deno.test("TimerWheel calls a deadline in time while others follow", () => {
-  const { clock, wheel } = setUp();
-  const startMs = clock.monotonicMs();
-  const called: number[] = [];
-  const delays = Array.from({ length: 100 }, (_, index) => index + 1);
-  for (const delayMs of delays) {
-    wheel.deadline(delayMs, () => called.push(clock.monotonicMs() - startMs));
-  }
-  clock.advanceSync(100);
-  assertEquals(called, delays);
-});
-
 Deno.test("TimerWheel calls entries in time after the monotonic clock ran backwards, as when fake timers begin or end", () => {
   for (const backMs of [1_000, 90_000, 90_777]) {
     const { clock, wheel } = setUp();

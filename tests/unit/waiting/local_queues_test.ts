@@ -5,7 +5,7 @@ import { createNodeSet } from "../../support/node_set.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { LocalQueues } from "../../../src/waiting/local_queues.ts";
 import { keysName } from "../../../src/resources.ts";
-import { blocked, Callers, held } from "../../support/callers.ts";
+import { Callers, held } from "../../support/callers.ts";
 import { REASON } from "../../support/cluster.ts";
 
 Deno.test("keysName() is one for the same keys in any order, and differs for different keys", () => {
@@ -60,18 +60,6 @@ Deno.test("calls of one client are first in, first out; each asks once, and none
   assertEquals(callers.nodes.map(({ subscribes }) => subscribes), [0, 0, 0]);
   await callers.release("last");
   assertEquals([callers.holders(), ...callers.timers], [Array(3).fill(undefined), 0, 0]);
-});
-
-Deno.test("the first call of a client alone asks while others hold the lock", async () => {
-  const callers = await blocked(["first", "second", "third"]);
-  await callers.advance(25_000);
-  assertEquals([callers.asked(), callers.priorities], [[2, 2, 2], ["none", "in-order"]]);
-  assertEquals(callers.queueLengths, [1, 1, 1]);
-  callers.free();
-  await callers.advance(0);
-  assertEquals(callers.priorities, ["none", "in-order", "in-order"]);
-  for (const who of ["first", "second", "third"]) await callers.release(who);
-  assertEquals(callers.won, ["first", "second", "third"]);
 });
 
 for (const how of ["tryAcquire()", "acquire() with a waitMs of 0"]) {
