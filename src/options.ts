@@ -188,7 +188,7 @@ export interface RedlockOptions {
   /**
    * For how long the resource stays locked at least, in milliseconds from the winning attempt on: 0
    * to `ttlMs`. An earlier release, or the end of the client, ends the lock, but its keys live on
-   * for the rest, and nobody is notified at their end. At most `ttlMs`, so that it holds if the
+   * for the rest, and waiting calls ask when that is over. At most `ttlMs`, so that it holds if the
    * process is killed, too. A lock that is lost because its keys are gone ends earlier.
    *
    * @experimental until 1.0

@@ -4,6 +4,7 @@
  * @module
  */
 import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
+import { NOTIFY_LUA } from "./queue.ts";
 import { type GroupRequest, lua, oneOf, type ScriptOperation } from "./script.ts";
 
 // mutation: missing-key-counts-as-extended
@@ -45,8 +46,9 @@ return found`,
 
 /**
  * Gives the TTL to every key that holds the value and would live shorter; to shorten, as the end of
- * a lock does, to every key that holds the value. Replies 1 if all keys hold it, 2 if some are
- * missing and the others hold it, 0 if one holds another value: then nothing is done.
+ * a lock does, to every key that holds the value, and says to those who wait when it expires.
+ * Replies 1 if all keys hold it, 2 if some are missing and the others hold it, 0 if one holds
+ * another value: then nothing is done.
  *
  * It never sets a key, because nothing that is not certain to be held may come back: the client
  * that asked may have lost the lock by the time that this runs. A missing key is set again by a
@@ -58,7 +60,8 @@ export const EXTEND: ScriptOperation = {
   argv({ value, ttlMs, shortens }) {
     return shortens ? [value, String(ttlMs), "1"] : [value, String(ttlMs)];
   },
-  source: `local value, ttl, shortens = ARGV[1], ARGV[2], ARGV[3]
+  source: /* @__PURE__ */ lua(
+    `local value, ttl, shortens = ARGV[1], ARGV[2], ARGV[3]
 local reply = 1
 for _, key in ipairs(KEYS) do
   local found = redis.call('GET', key)
@@ -67,7 +70,11 @@ end
 for _, key in ipairs(KEYS) do
   if shortens or redis.call('PTTL', key) < tonumber(ttl) then redis.call('PEXPIRE', key, ttl) end
 end
+if not shortens then return reply end`,
+    NOTIFY_LUA,
+    `for _, key in ipairs(KEYS) do announce(key) end
 return reply`,
-  sha1: "9905d709efd626676d761ab84eac2b1efb6a73c5",
+  ),
+  sha1: "7e7e50ed3a22127d152b7e09621aa2243594f450",
   read,
 };

@@ -16,7 +16,8 @@
  *   ask again, and gets its place back.
  * - `+` and a time: the key is free, and it is another's turn. The ticket is to ask after so many
  *   milliseconds. It is the second, the fifth or the last; each waits at least 50 ms longer than
- *   the one before.
+ *   the one before. Or a lock that has ended keeps the key until then: the first, the fourth and
+ *   the last get this message.
  * - `-`: that other took the key, so there is nothing to ask for.
  * - `*`: readers hold the key, and the ticket, a reader's, may enter beside them.
  *
@@ -110,6 +111,21 @@ end`,
   end
   return all
 end`,
+  // Notifies these watchers, but for `own`, to ask after a time, each later than the one before.
+  // Returns the time of one more.
+  `local function watch(queue, near, index, waitMs, own)
+  for _, watcher in ipairs(watchers(queue, near, index)) do
+    if watcher ~= own and publish(watcher, watcher .. '+' .. waitMs) ~= 0 then
+      waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS}
+    end
+  end
+  return waitMs
+end`,
+  // Notifies the watchers of a key that a lock which has ended keeps, to ask when it expires.
+  `local function announce(key)
+  local queue = 'hasp:queue:' .. key
+  watch(queue, redis.pcall('ZRANGE', queue, 0, 3), 1, math.max(redis.call('PTTL', key), 0))
+end`,
   // The name under which is kept which key a pool's ticket has its turn for, and the ticket without
   // its place; `nil` for a ticket of one key. The name begins with what is common to the keys of
   // most pools, because a user may only have the right to such names, and a cluster has them in one
@@ -161,12 +177,7 @@ end`,
         local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
         if type(receivers) ~= 'number' or set.err then return false end
         if name then redis.pcall('SET', name, key, 'PX', waitMs) end
-        for _, watcher in ipairs(watchers(queue, near, 2)) do
-          if watcher ~= own and publish(watcher, watcher .. '+' .. waitMs) ~= 0 then
-            waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS}
-          end
-        end
-        return waitMs
+        return watch(queue, near, 2, waitMs, own)
       end
       if type(redis.pcall('ZREM', queue, first)) == 'table' then return false end
     end

@@ -177,6 +177,7 @@ for index, key in ipairs(KEYS) do
     redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', score), value)
     settle(key)
     rouse(key, nil, 0, 0)
+    if shortens then announce(key) end
   end
 end
 return reply`,

@@ -221,6 +221,14 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
     "releases of one tick notify nobody",
     ["if redis.pcall('EXISTS', unpack(queues)) ~= 0 then", "if false then"],
   ],
+  "shortening-notifies-nobody": [
+    "nobody is told when a lock that is kept for a while expires",
+    ["for _, key in ipairs(KEYS) do announce(key) end", ""],
+  ],
+  "shortening-reader-notifies-nobody": [
+    "nobody is told when a reader that is kept for a while expires",
+    ["if shortens then announce(key) end", ""],
+  ],
   "group-does-not-compare": [
     "releases of one tick do not compare",
     ["local holds = found[index] == ARGV[index]", "local holds = found[index]"],

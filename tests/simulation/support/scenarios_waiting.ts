@@ -23,6 +23,9 @@ const HOLDER: Partial<Op> = { ttlMs: 3_000, holdMs: 1_000 };
 const RELEASED_MS = 1_003;
 /** How long a hand-off may take where a message leads it: a few trips of half a millisecond. */
 const HAND_OFF_MS = 12;
+/** Keeps a lock for longer than it holds it, with a TTL that is much longer. */
+const KEPT_MS = 300;
+const KEPT: Partial<Op> = { ttlMs: 30_000, holdMs: 100, atLeastMs: KEPT_MS, waitMs: 60_000 };
 /** For how long those put off a release who send several in one tick. */
 const GATHER_MS = 50;
 /** After how long a first that does not use its turn is overtaken. */
@@ -97,6 +100,20 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
       return asked <= 4 ? undefined : `it asked ${asked} times`;
     },
     catches: ["first-overtaken-though-it-took-the-key"],
+  }),
+  scenario("Q3", "a lock that is kept for a while is taken as soon as that is over", {
+    catches: ["shortening-notifies-nobody"],
+    clients: [[KEPT], ...[50, 100, 150].map((atMs) => [waits(atMs, KEPT)])],
+    missing: all(
+      expectOrder(0, 1, 2, 3),
+      expectSoon(1, KEPT_MS, HAND_OFF_MS),
+      expectSoon(3, 3 * KEPT_MS, 3 * HAND_OFF_MS),
+    ),
+  }),
+  scenario("Q3", "a key that readers keep for a while is taken as soon as that is over", {
+    catches: ["shortening-reader-notifies-nobody"],
+    clients: [[{ ...KEPT, shared: true }], [waits(50, KEPT)]],
+    missing: expectSoon(1, KEPT_MS, HAND_OFF_MS),
   }),
   scenario("Q3", "if every notification is lost, the lock is acquired when its keys expire", {
     clients: [[HOLDER], [waits(50)]],
