@@ -58,7 +58,7 @@ end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "c7f5de52f6361447cb3fbca0df691383de39932e",
+  sha1: "afe6885617d304f326d64119c19e7094555062dc",
   read(reply, request) {
     if (this.queues && isPosition(reply, POSITION_LENGTH)) return QUEUED;
     return !this.queues && reply === 0 ? DENIED : grantOf(reply, request);

@@ -75,6 +75,6 @@ if not shortens then return reply end`,
     `for _, key in ipairs(KEYS) do announce(key) end
 return reply`,
   ),
-  sha1: "7e7e50ed3a22127d152b7e09621aa2243594f450",
+  sha1: "112f75b555c7f246c75fe10e5c7c157e77b3b190",
   read,
 };

@@ -105,7 +105,7 @@ for index, name in ipairs(KEYS) do
 end
 return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "4c70b4837c31ff3c0f26d6c3b5419c3a3be5caeb",
+  sha1: "d87e661856f17fd001b3c0b8b06c849106b9ee3a",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

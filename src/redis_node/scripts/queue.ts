@@ -155,8 +155,7 @@ end`,
   // it and the watchers, each with how long to wait for it. Drops tickets whose clients are gone.
   // If it `keepsTurn`, a turn that is not over stays whose it is. Returns for how long the caller
   // waits; `false` if the ticket is `own`, if all others are busy, or if the node refuses what it
-  // takes. If nobody but the first waits, it is notified and no more, and the answer is `true`:
-  // the next that asks finds that nobody has had a turn.
+  // takes. If nobody but the first waits, that it is gone shows in that it does not receive it.
   `local function notify(key, own, keepsTurn)
   local queue, rank, ticket, leftMs = 'hasp:queue:' .. key, 0, nil, 0
   if keepsTurn then ticket, leftMs = turn(key) end
@@ -168,12 +167,9 @@ end`,
     if busy(first, key) then
       rank = rank + 1
     else
-      local name = turnOf(first, key)
-      local alone = not (own or near[2] or name)
-      local receivers = not alone and gone(first) and 0 or publish(first, first)
+      local receivers = (own or near[2]) and gone(first) and 0 or publish(first, first)
       if receivers ~= 0 then
-        if alone then return type(receivers) == 'number' end
-        local waitMs = patienceMs(first)
+        local waitMs, name = patienceMs(first), turnOf(first, key)
         local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
         if type(receivers) ~= 'number' or set.err then return false end
         if name then redis.pcall('SET', name, key, 'PX', waitMs) end

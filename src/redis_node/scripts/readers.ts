@@ -144,7 +144,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "04438dcb93c75c41b9435b1fd2ebe5974c460024",
+  sha1: "044f9b5821433221607d741d2b970c216fc2a1e9",
 };
 
 /**
@@ -182,7 +182,7 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "922199cf4fb593b979a34bc79f8c2e585eb4e2ea",
+  sha1: "93f92ff968c583a900886c8e0ed361ee99e3511c",
 };
 
 /**
@@ -208,5 +208,5 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
 end`,
     RELEASE_LUA,
   ),
-  sha1: "6662e332a18a3e3177306369321fbc63d7de712c",
+  sha1: "1545fde9665a0009ff83aad1eafd686ecd94cfe1",
 };

@@ -39,7 +39,7 @@ if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
 end
 return replies`,
   ),
-  sha1: "deac209384227b3162ea8da50bda8ebb3bca0a78",
+  sha1: "50311ef4b5a50b8493ac521742a7270955c0e165",
 };
 
 /**
@@ -65,7 +65,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
     `local notified = notify(key, nil, not found)
 return found and (notified and 2 or 1) or 0`,
   ),
-  sha1: "89a8ef96606e1def0dc6a5147a51178613ee58ee",
+  sha1: "201b89c8c5788d84185aca8fbc3737b24dbdcbbb",
 };
 
 /**
@@ -131,7 +131,7 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
 end`,
     RELEASE_LUA,
   ),
-  sha1: "f7cd3b86515c3cdf638dbe4cbfa3cbbcbcc2d2a9",
+  sha1: "98780651b48862f6fcbe7545097d315fbf714216",
 };
 
 /**
@@ -156,5 +156,5 @@ for index, key in ipairs(KEYS) do
 end
 return 1`,
   ),
-  sha1: "b4cf226bb493fbbc3c6d830e4bcf8d92a262afcd",
+  sha1: "193648724d786e556a4620d7e14984962ea70e8a",
 };
