@@ -1,23 +1,24 @@
-import { assert, assertEquals, assertGreater } from "@std/assert";
+import { assert, assertEquals, assertGreater, assertRejects } from "@std/assert";
 import { Logger } from "@valkey/valkey-glide";
-import { createClient } from "redis";
 import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { QuorumError, Redlock } from "../../mod.ts";
 import { commandNode } from "../../src/nodes/mod.ts";
-import { testLockNode } from "../../src/testing/mod.ts";
-import { testQueue } from "./queue_cases.ts";
-import { Redlock } from "../../mod.ts";
-import { check } from "../../src/operate/mod.ts";
+import { check, list } from "../../src/operate/mod.ts";
+import { startProxy, testLockNode } from "../../src/testing/mod.ts";
 import { ioredisNode } from "../examples/ioredis.ts";
+import { clusterNode } from "../examples/ioredis_cluster.ts";
 import { nodeRedisNode } from "../examples/node_redis.ts";
 import { glideNode } from "../examples/valkey_glide.ts";
 import { brokenNode } from "../support/broken_node.ts";
 import { type Recipe, runCrowd } from "../support/crowd.ts";
 import { CROWD_SIZE, expectExclusion } from "../support/crowd_size.ts";
+import { eventually } from "../support/eventually.ts";
 import { onStore, realStore } from "../support/nodes_to_test.ts";
-import { startProxy } from "../../src/testing/mod.ts";
 import { breakConnections } from "../support/reconnecting.ts";
 import { startServer, startServers } from "../support/servers.ts";
 import { shareServers } from "../support/shared_servers.ts";
+import { testQueue } from "./queue_cases.ts";
 
 const ioredis: Recipe = async (url) => {
   const { node, redis } = await ioredisNode(url);
@@ -164,4 +165,92 @@ Deno.test("a crowd without a lock that excludes is found out", async () => {
   };
   const { overlaps } = await runCrowd([recipe], servers, { locks: 50, faults: 0 });
   assertGreater(overlaps, 0);
+});
+
+Deno.test("ioredis_cluster.ts locks, waits, fences and shares on a cluster if all keys have one hash tag", async () => {
+  await using server = await startServer({
+    config: ["cluster-enabled yes", "cluster-announce-ip 127.0.0.1"],
+    // of the client, which finds the nodes
+    rights: ["+cluster|slots", "+cluster|info", "+info", "+command", "+readonly"],
+  });
+  await server.command("CLUSTER", "ADDSLOTSRANGE", 0, 16_383);
+  await eventually(async () => {
+    assert(String(await server.command("CLUSTER", "INFO")).includes("cluster_state:ok"));
+  });
+  const startup = [{ host: "127.0.0.1", port: Number(new URL(server.url).port) }];
+  const [one, other] = await Promise.all([clusterNode(startup), clusterNode(startup)]);
+  {
+    await using redlock = new Redlock([one.node], { keyPrefix: "{locks}:" });
+    await using second = new Redlock([other.node]); // with a tag in each name instead
+    const lock = await redlock.acquire("a", { fencing: true });
+    assertEquals(await second.tryAcquire("{locks}:a"), undefined);
+    const waiting = second.acquire("{locks}:a", { fencing: true });
+    await eventually(async () => assertEquals((await redlock.inspect("a")).waiters, 1));
+    await lock.release();
+    const next = await waiting;
+    assert(next.fencingToken > lock.fencingToken);
+    await next.extend();
+    assertEquals(await next.release(), true);
+    assertEquals(await redlock.using("a", { mode: "shared" }, () => "done"), "done");
+    assertEquals(await redlock.using(["a", "b"], () => "done"), "done");
+    const error = await assertRejects(
+      () => second.acquire(["one", "two"], { waitMs: 0 }),
+      QuorumError,
+    );
+    assert(error.message.includes("a hash tag in each resource"), error.message);
+  }
+  for (const { cluster } of [one, other]) {
+    const ended = new Promise((resolve) => cluster.once("end", resolve));
+    cluster.disconnect();
+    await ended;
+  }
+});
+
+/** Runs with a lock client on ioredis, and its own client for comparison. */
+async function withIoredis(
+  keyPrefix: string,
+  run: (redlock: Redlock, redis: Redis) => Promise<void>,
+): Promise<void> {
+  await using server = await startServer();
+  const redis = new Redis(server.url, { keyPrefix });
+  const ended = new Promise<void>((resolve) => redis.once("end", () => resolve()));
+  try {
+    const send = ([name, ...args]: string[]) => redis.call(name, args);
+    await using redlock = new Redlock([commandNode({ name: "a", send, resends: false })]);
+    await run(redlock, redis);
+  } finally {
+    redis.disconnect();
+    await ended;
+  }
+}
+
+Deno.test("ioredis with a keyPrefix: locks exclude, and list() and inspect() reject and say what to do", async () => {
+  await withIoredis("app:", async (redlock) => {
+    await using lock = await redlock.acquire("invoice:42", { mode: "shared" });
+    assert(lock.held);
+    assertEquals(await redlock.tryAcquire("invoice:42"), undefined);
+    const why = "Cannot read keys of a as its client adds a prefix: " +
+      "give the node a client that adds none, and 'keyPrefix' to Redlock";
+    const reading = [
+      () => redlock.inspect("invoice:42"),
+      () => Array.fromAsync(list(redlock)),
+    ];
+    for (const read of reading) {
+      const error = await assertRejects(read, QuorumError);
+      assert(error.message.includes(why), error.message);
+      assert(await redlock.acquire("invoice:42", { mode: "shared" }).then((it) => it.release()));
+    }
+  });
+});
+
+Deno.test("ioredis without a keyPrefix: list() and inspect() find what a lock client with one locks", async () => {
+  await withIoredis("", async (redlock, redis) => {
+    const send = ([name, ...args]: string[]) => redis.call(name, args);
+    const node = commandNode({ name: "b", send, resends: false });
+    await using prefixed = new Redlock([node], { keyPrefix: "app:" });
+    await using _lock = await prefixed.acquire("invoice:42");
+    const [listed] = await Array.fromAsync(list(prefixed));
+    assertEquals([listed.resource, listed.held], ["invoice:42", true]);
+    assertEquals((await redlock.inspect("app:invoice:42")).held, true);
+  });
 });

@@ -4,6 +4,7 @@ import { eventually } from "../support/eventually.ts";
 import { openPeer, type Peer, type PeerName } from "../support/peers.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
 import { KEPT_TTL_MS } from "../support/times.ts";
+import { openClients } from "../support/waiting_clients.ts";
 
 const shared = shareServers(5);
 
@@ -159,6 +160,56 @@ test("redlock5", "with a hung node it and ours still exclude each other", async 
   assertEquals(await peer.tryAcquire(["job"], LONG_MS), undefined);
   shared.lend()[4]!.resume();
   assert(await ours.release());
+});
+
+/** How long each crowd works, how long one is inside, and how many clients each side has. */
+const CROWD_MS = 5_000;
+const INSIDE_MS = 5;
+const CLIENTS = 3;
+/** What each side gets at least of all turns. */
+const SHARE_MIN = 0.15;
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+Deno.test("redlock5 and ours each get their share of a lock that both want all the time", async () => {
+  await using servers = shared.lend();
+  await using peer = await openPeer("redlock5", servers.urls);
+  await using clients = openClients(servers.urls, CLIENTS, { ttlMs: 5_000, waitMs: 30_000 });
+  const endMs = performance.now() + CROWD_MS;
+  let inside = 0;
+  const work = async () => {
+    assertEquals(++inside, 1);
+    await sleep(INSIDE_MS);
+    inside--;
+  };
+  const crowd = async (turn: () => Promise<boolean>) => {
+    let turns = 0;
+    while (performance.now() < endMs) if (await turn()) turns++;
+    return turns;
+  };
+  const ours = clients.map((redlock) =>
+    crowd(async () => {
+      await redlock.using("job", work);
+      return true;
+    })
+  );
+  const theirs = clients.map(() =>
+    crowd(async () => {
+      const lock = await peer.tryAcquire(["job"], 5_000);
+      if (!lock) {
+        await sleep(100 + 200 * Math.random()); // the default of node-redlock
+        return false;
+      }
+      await work();
+      await lock.release();
+      return true;
+    })
+  );
+  const sum = async (turns: Promise<number>[]) =>
+    (await Promise.all(turns)).reduce((all, count) => all + count);
+  const [ourTurns, theirTurns] = await Promise.all([sum(ours), sum(theirs)]);
+  const share = ourTurns / (ourTurns + theirTurns);
+  assert(share >= SHARE_MIN && share <= 1 - SHARE_MIN, `ours ${ourTurns}, its ${theirTurns}`);
 });
 
 const FIVE = [0, 1, 2, 3, 4];
