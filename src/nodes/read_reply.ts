@@ -127,7 +127,7 @@ function integersOf(reply: PlainReply): number | number[] | undefined {
   return integers.every((integer) => integer !== undefined) ? integers : undefined;
 }
 
-/** A place in queues: integers, and one text. */
+/** A position in queues: integers, and one text. */
 function queueReplyOf(reply: PlainReply): RawReply | undefined {
   if (!Array.isArray(reply)) return undefined;
   if (reply.length !== POSITION_LENGTH && reply.length !== POOL_POSITION_LENGTH) return undefined;

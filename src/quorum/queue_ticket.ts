@@ -1,5 +1,5 @@
 /**
- * The place of a waiting caller in the queues on the nodes, and how a node notifies it.
+ * The position of a waiting caller in the queues on the nodes, and how a node notifies it.
  *
  * @module
  */
@@ -88,8 +88,8 @@ export interface QueueTicket {
    */
   readonly ticketId: string;
   /**
-   * Its place in the order: when its client joined, in microseconds, by the clock that all clients
-   * share.
+   * What the queues are ordered by: when its client joined, in microseconds, by the clock that all
+   * clients share.
    */
   readonly score: number;
   /** Whether a quorum of nodes has put it in their queues with this score or an earlier one. */
@@ -120,8 +120,8 @@ export interface TimeReading {
 /**
  * What a node reports about a key that a ticket waits for. `first`: the key is free, and it is the
  * ticket's turn. `beside`: readers hold the key, and the ticket, a reader's, may enter beside them.
- * `watch`: the key is free, it is another's turn, and the ticket is to ask when that is over.
- * `taken`: the other took the key.
+ * `watch`: the key is free, but it is another's turn, or a lock that has ended keeps the key; the
+ * ticket is to ask when that is over. `taken`: another took the key.
  */
 export type QueueNotice = "first" | "beside" | "watch" | "taken";
 
@@ -132,8 +132,8 @@ export interface QueueMessage {
   /** What happened, and where the ticket stands. */
   readonly notice: QueueNotice;
   /**
-   * Only with `watch`: how long to wait before asking, in milliseconds: as long as the turn lasts,
-   * and longer for each watcher behind the first.
+   * Only with `watch`: how long to wait before asking, in milliseconds: until that is over, and
+   * longer for each watcher behind the first.
    */
   readonly waitMs?: number;
   /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */

@@ -11,14 +11,14 @@ import { grantOf, hintArg, lua, oneOf, type ScriptOperation } from "./script.ts"
 /**
  * Gives all keys the value if all of them hold the one that it replaces, and none of them a shorter
  * TTL than it has. Replies 1, or the counter if the hint is no empty text; 0 if a key holds
- * something else,
- * -1 if some are missing and the others hold the replaced value: then nothing is done.
- *
- * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `SET`, but not
- * behind another write.
+ * something else, -1 if some are missing and the others hold the replaced value: then nothing is
+ * done.
  *
  * So of all that ask to replace one value, one does on this node, and whatever the former holder
  * sends afterwards finds a value that is not its own.
+ *
+ * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `SET`, but not
+ * behind another write.
  */
 export const ADOPT: ScriptOperation = {
   kind: "acquire",

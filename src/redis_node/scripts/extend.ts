@@ -45,10 +45,12 @@ return found`,
 };
 
 /**
- * Gives the TTL to every key that holds the value and would live shorter; to shorten, as the end of
- * a lock does, to every key that holds the value, and says to those who wait when it expires.
- * Replies 1 if all keys hold it, 2 if some are missing and the others hold it, 0 if one holds
- * another value: then nothing is done.
+ * Gives the TTL to every key that holds the value and would live shorter. Replies 1 if all keys
+ * hold it, 2 if some are missing and the others hold it, 0 if one holds another value: then nothing
+ * is done.
+ *
+ * If it `shortens`, because the lock has ended and its keys are to live on for a while, every key
+ * that holds the value gets the TTL, and those who wait are notified when it expires.
  *
  * It never sets a key, because nothing that is not certain to be held may come back: the client
  * that asked may have lost the lock by the time that this runs. A missing key is set again by a

@@ -2,8 +2,7 @@
  * Counting fencing tokens.
  *
  * The counter of a key is the string `hasp:fence:<key>`: microseconds since 1970 when it was
- * created or renewed, plus one for each lock since. {@linkcode COUNTER_TTL_MS} documents how long
- * it lives, and why it never falls.
+ * created or renewed, plus one for each lock since. Why it never falls is in `fencing/token.ts`.
  *
  * Only decimal digits that make a safe integer are a counter. Anything else under that name is an
  * error, and stays as it is. A missing counter is 0, and so is a counter of 0.
@@ -46,8 +45,8 @@ export const FENCE_LUA: string = /* @__PURE__ */ lua(
 end`,
   // Gives the counters of all keys one value, and returns it: the token, or the highest that one of
   // them calls for, if that is more. A counter calls for its own value and a step, a missing one
-  // for the clock. So a lock on several keys, for which the step is 1, has one token, which exceeds
-  // all earlier ones of each key.
+  // for the clock, or the hint if that is near the clock. So a lock on several keys, for which the
+  // step is 1, has one token, which exceeds all earlier ones of each key.
   `local function fence(keys, token, hint, step)
   local time = redis.call('TIME')
   local nowUs = time[1] * 1000000 + time[2]
@@ -73,9 +72,11 @@ end`,
  * The common path makes two calls. The counter's own value shows when it is due for a longer life:
  * when it is a day behind the clock it is replaced by the clock, together with its TTL. The
  * client's hint stands in for the clock in that question, so that a counter that is not due costs
- * no look at the clock; the node's clock has the last word. The TTL is quoted, and a hint that
- * becomes the counter stays the text that the client sent: to write a number as text takes as long
- * as another command.
+ * no look at the clock; the node's clock has the last word. A counter that was missing is 1 after
+ * `INCR`, and is replaced, too.
+ *
+ * The TTL is quoted, and a hint that becomes the counter stays the text that the client sent: to
+ * write a number as text takes as long as another command.
  */
 export const ACQUIRE_COUNTED: ScriptOperation = {
   kind: "acquire",

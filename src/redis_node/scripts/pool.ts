@@ -18,8 +18,8 @@ import { grantOf, isNumber, lua, type ScriptOperation } from "./script.ts";
  * Sets the one key of the pool that is asked for, by its number from 1, leaves the queues of the
  * pool, and passes notifications for the others on. Returns 1, or the counter. If the key is held,
  * or is for another ticket, it sets nothing, and the ticket stands in all queues of the pool, with
- * the score that it gets in that of the key: returns its place, or without a ticket, in a list, a
- * bit mask of the keys that are free.
+ * the score that it gets in that of the key: returns its position, or without a ticket, in a list,
+ * a bit mask of the keys that are free.
  *
  * If enough keys are free for all who are ahead of the caller, it may have one although it is
  * another such ticket's turn for that (`shares`): nodes that freed keys in different orders gave
@@ -45,11 +45,12 @@ place = tonumber(place)
 local key = KEYS[place]
 local spare = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))`,
     // Whether enough keys are free for all who are ahead of a rank, and for it, so that it may have
-    // one though it is the turn of `whose`, another of the pool.
+    // one though it is the turn of `whose`, if that is a pool's ticket, too.
     `local function shares(rank, whose)
   return rank and rank < spare and type(whose) == 'string' and whose:match('%.%d+$')
 end`,
-    // Takes the key if it is free and no turn is in the way.
+    // Takes the key if it is free and no turn is in the way; then the ticket, and those that it
+    // overtakes, leave the queues of all keys.
     `local blocked = redis.call('EXISTS', key) == 1
 local overtakes
 if not blocked and ticket then

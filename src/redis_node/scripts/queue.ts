@@ -6,19 +6,21 @@
  * microseconds, by a clock that all clients share as well as they can: the median of the nodes'
  * clocks. Every node so gets the same score for the same ticket, and all nodes have the same order.
  * The patience is how long the client is waited for, in milliseconds: its distance decides it. The
- * end is when its wait is over, in seconds since 1970; a wait without end has none.
+ * end is when its wait is over, in seconds since 1970; a wait without end has none. The number of a
+ * reader's ticket begins with `R` (`readers.ts`); behind a ticket for a pool follow a dot and the
+ * number of a key (`pool.ts`).
  *
  * A client subscribes to one channel, `hasp:wake:<client id>`, and queues only while a quorum of
  * nodes can notify it: as the first on a minority it would keep others waiting, and win nothing.
  * What a script publishes there is a ticket, and a sign behind it:
  *
  * - nothing: the key is free, and it is the ticket's turn. Or another has overtaken it: it is to
- *   ask again, and gets its place back.
- * - `+` and a time: the key is free, and it is another's turn. The ticket is to ask after so many
- *   milliseconds. It is the second, the fifth or the last; each waits at least 50 ms longer than
- *   the one before. Or a lock that has ended keeps the key until then: the first, the fourth and
- *   the last get this message.
- * - `-`: that other took the key, so there is nothing to ask for.
+ *   ask again, and gets its position back.
+ * - `+` and a time: the ticket is to ask after so many milliseconds, if nothing comes before. The
+ *   key is free, and it is another's turn: the second, the fifth and the last get this message. Or
+ *   a lock that has ended keeps the key until then: the first, the fourth and the last get it. Each
+ *   waits at least 50 ms longer than the one before.
+ * - `-`: another took the key, so there is nothing to ask for.
  * - `*`: readers hold the key, and the ticket, a reader's, may enter beside them.
  *
  * A script that frees a key gives the first ticket its turn. It keeps under `hasp:turn:<key>` whose
@@ -60,7 +62,7 @@ import {
 import { type RawReply, textReply } from "../../redis/reply.ts";
 import { isNumber, lua } from "./script.ts";
 
-/** How long a queue lives after the last ask for a place in it, in milliseconds. */
+/** How long a queue lives after a ticket was last put into it, in milliseconds. */
 export const QUEUE_TTL_MS = 180_000;
 /**
  * How much earlier than the last ticket's a new ticket's score may be, or later than the node's
@@ -78,7 +80,7 @@ const TURN_RECORD_MS = 3_000;
 /** What precedes a client's id in the name of its channel. */
 export const WAKE_CHANNEL = "hasp:wake:";
 
-/** `notify`, and what it calls. */
+/** `notify` and `announce`, and what they call. */
 export const NOTIFY_LUA: string = /* @__PURE__ */ lua(
   // Sends the ticket's client a message; returns how many have received it, or an error. Those who
   // subscribe to a pattern count, too.
@@ -127,7 +129,7 @@ end`,
   watch(queue, redis.pcall('ZRANGE', queue, 0, 3), 1, math.max(redis.call('PTTL', key), 0))
 end`,
   // The name under which is kept which key a pool's ticket has its turn for, and the ticket without
-  // its place; `nil` for a ticket of one key. The name begins with what is common to the keys of
+  // its number; `nil` for a ticket of one key. The name begins with what is common to the keys of
   // most pools, because a user may only have the right to such names, and a cluster has them in one
   // slot by their hash tag.
   `local function turnOf(ticket, key)
@@ -154,8 +156,9 @@ end`,
   // Gives the turn for a free key to the first ticket in its queue that is not busy, and notifies
   // it and the watchers, each with how long to wait for it. Drops tickets whose clients are gone.
   // If it `keepsTurn`, a turn that is not over stays whose it is. Returns for how long the caller
-  // waits; `false` if the ticket is `own`, if all others are busy, or if the node refuses what it
-  // takes. If nobody but the first waits, that it is gone shows in that it does not receive it.
+  // waits; `false` if the ticket is `own`, if nobody waits who is not busy, or if the node refuses
+  // what it takes. It does not ask whether the client of a single ticket is gone: then the message
+  // has no receiver.
   `local function notify(key, own, keepsTurn)
   local queue, rank, ticket, leftMs = 'hasp:queue:' .. key, 0, nil, 0
   if keepsTurn then ticket, leftMs = turn(key) end
@@ -181,15 +184,16 @@ end`,
 end`,
 );
 
-/** `pass`, for every script after which somebody else may be the first, and what it calls. */
+/** `pass`, for every script after which another ticket may be the first, and what it calls. */
 export const PASS_LUA: string = /* @__PURE__ */ lua(
   // Whether a ticket is a reader's; see `readers.ts`.
   `local function reads(ticket)
   return ticket:find('^[^:]*:R')
 end`,
-  // Notifies, with an asterisk, the readers among the four tickets of rank `from` on, up to the
-  // first writer's, but for as many as `notified` says have been before. The fifth watches the
-  // first of them. Drops tickets whose clients are gone. Returns whether somebody but `own` waits.
+  // Notifies, with an asterisk, the readers among four tickets, those of rank `from` and behind, up
+  // to the first writer's; but not the first `notified`, which have been notified before. The fifth
+  // is to ask later, as a watcher. Drops tickets whose clients are gone. Returns whether somebody
+  // but `own` waits.
   `local function rouse(key, own, from, notified)
   local queue, first = 'hasp:queue:' .. key, nil
   for index, ticket in ipairs(redis.pcall('ZRANGE', queue, from, from + 4)) do
@@ -210,7 +214,7 @@ end`,
 end`,
   // Notifies those who may have the key next: if it is free the first, if readers hold it the
   // readers ahead, if another holds it nobody. `found` is what the key holds, `false` if it is
-  // free. Returns whether somebody but `own` waits.
+  // free. Returns whether somebody but `own` waits for a key that another does not hold.
   `local function pass(key, own, found, keepsTurn)
   if not found then return notify(key, own, keepsTurn) end
   if found == 'hasp:shared' then return rouse(key, own, 0, 0) end
@@ -219,10 +223,11 @@ end`,
 
 /** What a script calls whose caller asks for keys: it takes them, or stands in their queues. */
 export const ASK_LUA: string = /* @__PURE__ */ lua(
-  // For how long a free key is another ticket's than `own`; gives the first its turn if nobody has
-  // one. `false` if it is `own`'s, and then also whether that overtakes: the turn of one ahead is
-  // over; if `own` is not in the queue, and several are, for 50 ms more. If a quorum has `agreed`
-  // on the score of `own`, and the first's is later, `own` has only lost its place on this node.
+  // For how long yet `own` is to leave a free key to another ticket; gives the first its turn if
+  // nobody has one. `false` if `own` may take the key; then also whether it overtakes, because the
+  // turn of one ahead is over. If several wait and `own` is not in the queue, it may do that 50 ms
+  // later. If a quorum has `agreed` on the score of `own`, and the first's is later, `own` has only
+  // lost its position on this node.
   `local function blockedMs(key, own, score, agreed)
   local queue = 'hasp:queue:' .. key
   local first = redis.pcall('ZRANGE', queue, 0, 1, 'WITHSCORES')
@@ -237,8 +242,8 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
 end`,
   // Takes a ticket out of the queue of a key that it is about to get, and ends the turn for it.
   // Reports to the watchers that the key is taken. If it `overtakes`, drops all tickets ahead of
-  // it, too, but for those that are busy, and notifies each: one that asks again gets its place
-  // back if a quorum has agreed on its score. Returns those.
+  // it, too, or the first if it is not there itself; but not those that are busy. Notifies each:
+  // one that asks again gets its position back if a quorum has agreed on its score. Returns those.
   `local function take(key, own, overtakes)
   local queue = 'hasp:queue:' .. key
   local rank = overtakes and (redis.call('ZRANK', queue, own) or 1) or 0
@@ -256,8 +261,8 @@ end`,
   for _, watcher in ipairs(watchers(queue, near, 1)) do publish(watcher, watcher .. '-') end
   return overtaken
 end`,
-  // The score that a ticket gets in the queues of the keys: `asked`, unless `queue.ts` says that it
-  // is another. Also returns the node's time; both in microseconds.
+  // The score that a ticket gets in the queues of the keys: `asked`, unless its client's clock may
+  // be wrong, as the head of this file says. Also returns the node's time; both in microseconds.
   `local function scoreOf(keys, ticket, asked, agreed)
   local time = redis.call('TIME')
   local nowUs = time[1] * 1000000 + time[2]
@@ -291,8 +296,9 @@ end`,
 
 /**
  * The end of a script that sets nothing: puts the ticket into the queues of all keys, and replies
- * where it stands; 0 without one. By then there are `pttls`, what `PTTL` says of each key, and
- * `waitMs`, what `blockedMs` returned. A key that is held is nobody's turn.
+ * where it stands; 0 without one. By then there are `ticket`, `asked` and `agreed`, its arguments;
+ * `pttls`, what `PTTL` says of each key; and `waitMs`, the longest time that `blockedMs` returned.
+ * A key that is held is nobody's turn.
  */
 export const JOIN_LUA = `if not ticket then return 0 end
 local score, nowUs = scoreOf(KEYS, ticket, asked, agreed)
@@ -344,15 +350,15 @@ export const POSITION_LENGTH = 8, POOL_POSITION_LENGTH = 10;
 export const TEXT_AT = 6;
 
 /**
- * Whether a reply is a place in queues: integers, and a value, which a client that turns texts into
- * numbers may have turned into one.
+ * Whether a reply is a position in queues: integers, and a value, which a client that turns texts
+ * into numbers may have turned into one.
  */
 export function isPosition(reply: RawReply, length: number): boolean {
   return Array.isArray(reply) && reply.length === length &&
     reply.every((part, index) => index === TEXT_AT ? !Array.isArray(part) : isNumber(part));
 }
 
-/** The place in queues that a node replied. */
+/** The position in queues that a node replied. */
 export function queuePosition(reply: RawReply): QueuePosition {
   const [heldMs, ahead, length, score, nowUs, foreign, holder, turnMs, free, reserved = 0] =
     reply as PositionReply;

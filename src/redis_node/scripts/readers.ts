@@ -17,7 +17,7 @@
  * Readers and writers wait in one queue. The ticket of a reader has `R` before its number. A reader
  * enters if no writer's ticket is ahead of its own, and notifies the readers that are first then:
  * so all readers up to the next writer enter. One that passes four or more, which may all be
- * stopped, notifies those around its own place, too. As no release comes while readers stay, each
+ * stopped, notifies those around its own rank, too. As no release comes while readers stay, each
  * script about readers drops the writers that it finds gone.
  *
  * The set's key is made in the script and not given as a key, as that of the queue is.
@@ -122,9 +122,9 @@ for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   passesWriter = passesWriter or writer
 end
 if ticket == '' then ticket = nil end`,
-    // Enters, and notifies those who may enter next: all that are first if no reader was there,
-    // else those behind the first three, which the last to enter has notified; and those around its
-    // own place, if it has passed so many that all of them may be stopped.
+    // Enters, and notifies the readers that may enter next. Four if the key was free; else only the
+    // fourth, because the reader that entered before has notified the three ahead of that. And
+    // those around its own rank, if it has passed so many that all of them may be stopped.
     `if not blocked then
   for index, key in ipairs(KEYS) do
     local isFree, readers = pttls[index] == -2, 'hasp:readers:' .. key

@@ -84,8 +84,8 @@ for index, key in ipairs(KEYS) do
   failure = failure or type(found[index]) == 'table' and found[index]
 end`,
   // Takes the ticket out of the queues, or with its score puts it back if it has had a key.
-  // Notifies who may be next where the value or the ticket was; and of no pool, where a key is
-  // free.
+  // Notifies who may be next where the value or the ticket was; and, unless it is a pool, where a
+  // key is free.
   `local waiting = false
 for index, key in ipairs(KEYS) do
   local queue, own, hasLeft = 'hasp:queue:' .. key, ticket, false

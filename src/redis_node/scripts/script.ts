@@ -3,27 +3,32 @@
  * means. This table is in the order in which the files are best read. Each script has the keys of
  * a lock as `KEYS`; beside a key `k` it reads and writes these:
  *
- * | file                  | script            | beside `k`           | replies                |
- * | --------------------- | ----------------- | -------------------- | ---------------------- |
- * | `extend.ts`           | `EXTEND`          |                      | 0, 1; 2: keys missing  |
- * | `fencing.ts`          | `ACQUIRE_COUNTED` | fence                | counter; 0             |
- * |                       | `RAISE`           | fence                | counter; 0             |
- * | `adopt.ts`            | `ADOPT`           | fence                | 1, counter; 0; -1      |
- * |                       | `GIVE_BACK`       |                      | 0, 1                   |
- * | `queue.ts`            | parts of scripts  | queue, turn          |                        |
- * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1; 2: others wait   |
- * |                       | `RELEASE_QUEUED`  | queue, turn          | 0, 1, 2                |
- * |                       | `LEAVE`           | queue, turn          | 1                      |
- * | `acquire.ts`          | `ACQUIRE_OR_WAIT` | queue, turn, fence   | 1, counter; 0; a place |
- * | `pool.ts`             | `ACQUIRE_ANY`     | queue, turn, fence   | the same; free keys    |
- * | `readers.ts`          | `ACQUIRE_SHARED`  | readers, queue, turn | 1; 0; a place          |
- * |                       | `EXTEND_SHARED`   | readers, queue       | 0, 1, 2                |
- * |                       | `RELEASE_SHARED`  | readers, queue, turn | 0, 1, 2                |
- * | `../restart_guard.ts` | `CREATED_LUA`     | `hasp:born` alone    | its age, the clock     |
- * | `../diagnostics.ts`   | `TRIAL_LUA`       | (changes nothing)    | commands refused       |
+ * | file                  | script            | beside `k`           | replies                    |
+ * | --------------------- | ----------------- | -------------------- | -------------------------- |
+ * | `extend.ts`           | `EXTEND`          | queue                | 0, 1, 2                    |
+ * | `fencing.ts`          | `ACQUIRE_COUNTED` | fence                | 0, counter                 |
+ * |                       | `RAISE`           | fence                | 0, counter                 |
+ * | `adopt.ts`            | `ADOPT`           | fence                | -1, 0, 1, counter          |
+ * |                       | `GIVE_BACK`       |                      | 0, 1                       |
+ * | `queue.ts`            | parts of scripts  | queue, turn          |                            |
+ * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1, 2                    |
+ * |                       | `RELEASE_QUEUED`  | queue, turn          | 0, 1, 2                    |
+ * |                       | `LEAVE`           | queue, turn          | 1                          |
+ * | `acquire.ts`          | `ACQUIRE_OR_WAIT` | queue, turn, fence   | 0, 1, counter, position    |
+ * | `pool.ts`             | `ACQUIRE_ANY`     | queue, turn, fence   | 1, counter, position, mask |
+ * | `readers.ts`          | `ACQUIRE_SHARED`  | readers, queue, turn | 0, 1, position             |
+ * |                       | `EXTEND_SHARED`   | readers, queue       | 0, 1, 2                    |
+ * |                       | `RELEASE_SHARED`  | readers, queue, turn | 0, 1, 2                    |
+ * | `../restart_guard.ts` | `CREATED_LUA`     | `hasp:born` alone    | its age, the clock         |
+ * | `../diagnostics.ts`   | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
  *
- * 0 is a denial, and 1 or a counter of fencing tokens a grant. `EXTEND_MANY` and `RELEASE_MANY` do
- * the same for many locks of one key, and reply a list. The last two are always sent whole.
+ * 0 is a denial, 1 or a counter of fencing tokens a grant. If keys are missing and nothing else is
+ * in the way, an extension replies 2 and an adoption -1; a release replies 2 if others wait. A
+ * position is where the ticket stands in the queues, a mask which keys of the pool are free.
+ * `EXTEND_MANY` and `RELEASE_MANY` do the same for many locks of one key, and reply a list. The
+ * last two scripts are always sent whole.
+ *
+ * Any other `_LUA` is a part of several scripts, and calls functions of the parts before it.
  *
  * *Queue* is `hasp:queue:k`, a sorted set of tickets; *readers* `hasp:readers:k`, a sorted set of
  * values; *fence* `hasp:fence:k`, a counter; and *turn* `hasp:turn:k`, the ticket whose turn it is.
@@ -62,7 +67,10 @@ export function lua(...parts: readonly string[]): string {
 export interface Operation<Content = QuorumRequest> extends Partial<Script> {
   /** What it does: sets the keys, extends them, raises their counters, or deletes them. */
   readonly kind: "acquire" | "extend" | "raise" | "release";
-  /** Whether it puts the request's ticket in the queues if it denies. */
+  /**
+   * Whether it puts the request's ticket in the queues if it denies. `argv` and `read` look at it,
+   * because a copy without it is for callers that do not stand in queues (`operations.ts`).
+   */
   readonly queues?: boolean;
   /** The operation that does the same for many requests, each for one key. */
   readonly many?: Operation<GroupRequest>;
