@@ -180,7 +180,10 @@ function begin(call: LockCall): Round<ClientState> {
   return round;
 }
 
-/** What an attempt has that most do not have. */
+/**
+ * What an attempt has that most do not have. Its waiter and its pool note that it begins, so this
+ * is called once.
+ */
 function detailsOf(call: LockCall): RoundDetails | undefined {
   const { client, settings: { fencing }, mode, adopts, admitted, waiter } = call;
   const ticket = waiter?.nextTicket(call.leftMs());

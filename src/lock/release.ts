@@ -65,7 +65,7 @@ export function deleteValue(
 
 /**
  * What has the nodes delete the keys of a lock, and take the ticket out of their queues. If the
- * keys are to live on, the ticket leaves by itself, because nobody is notified then.
+ * keys are to live on, the ticket is taken out before, because what shortens a TTL knows no ticket.
  *
  * @param won The round that won the lock.
  * @param keptUntilMs Until when the keys are to live at least, by the monotonic clock.

@@ -171,10 +171,7 @@ export class LocalQueues {
     queue.waiter?.park();
   }
 
-  /**
-   * The first call has a lock that others may have beside it: all calls behind it
-   * go on.
-   */
+  /** The first call has a lock that others may have beside it: all calls behind it go on. */
   admit(name: string, caller: Owner): void {
     if (!this.isFirst(name, caller)) return;
     const calls = this.#queues.get(name)?.calls ?? [];

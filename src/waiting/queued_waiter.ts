@@ -229,13 +229,13 @@ export class QueuedWaiter implements TicketListener {
       if (notice === "first") this.#isBeside = false;
       this.#idles = this.ticket.joins = 0;
       if (this.#pause) this.#planNotified();
-    } else if (this.#unanswered || !this.#turn.isFor(place)) {
+    } else if (this.#unanswered || !this.#turn.watch(place)) {
       return;
     } else if (notice === "taken") {
       this.#turn.onTaken(nodeIndex);
     } else {
       const laterMs = OVERTAKE_LATER_MS * (0.5 + this.#random.fraction());
-      this.#turn.onFree(nodeIndex, this.#askAtEnd(waitMs! + laterMs));
+      this.#turn.onBegun(nodeIndex, this.#askAtEnd(waitMs! + laterMs));
     }
     this.#pause?.end();
   }
@@ -398,7 +398,7 @@ export class QueuedWaiter implements TicketListener {
    */
   #planOvertaking(positions: readonly QueuePosition[], ahead: number, granted: number): void {
     const turns = positions.filter(({ turnMs, reserved }) =>
-      turnMs > 0 && this.#turn.isFor(reserved)
+      turnMs > 0 && this.#turn.watch(reserved)
     )
       .map(({ turnMs }) => turnMs).sort((one, other) => one - other);
     const needed = Math.min(this.#nodeSet.quorum - granted, turns.length);

@@ -43,7 +43,7 @@ const ID_LENGTH = 20;
 export interface TicketListener {
   /** See {@linkcode ReleaseListener}. */
   onQueueMessage(nodeIndex: number, message: QueueMessage): void;
-  /** One more node sends notifications, or one fewer, or it is over that they are waited for. */
+  /** One more node sends notifications, or one fewer, or callers wait for no more of them. */
   onSubscriptionChange(): void;
 }
 
@@ -110,7 +110,7 @@ export class ReleaseNotifications implements ReleaseListener {
     return bitCount(known) === length || this.#graceOver || this.#nodeSet.closed;
   }
 
-  /** The name of a new ticket: its id without the patience. With `mode`, that of a reader. */
+  /** The name of a new ticket, which its id begins with. With `mode`, that of a reader. */
   newName(mode?: "shared"): string {
     return `${this.id}:${mode ? READER : ""}${(++this.#numbers).toString(36)}`;
   }

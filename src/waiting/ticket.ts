@@ -62,7 +62,10 @@ export class Ticket implements QueueTicket {
   #askedOn = 0;
   /** Whether the ticket may be in a queue. */
   #stands = false;
-  /** Whether a key of its pool is won, or it enters beside readers: late answers find it gone. */
+  /**
+   * Whether a key of its pool is won, or it has entered beside readers: a node that puts it in its
+   * queues late is asked to take it out.
+   */
   #hasWon = false;
 
   /** @param onPosition Called after each answer. */
@@ -206,6 +209,8 @@ export class Ticket implements QueueTicket {
   /**
    * Agrees with the nodes on a score. If theirs differ, it takes a later one that a quorum of them
    * will have next time: else each contender may be the first on some nodes and on no quorum.
+   *
+   * @param granted How many nodes granted.
    */
   agree(positions: readonly QueuePosition[], granted: number): void {
     // Nodes that granted have put the ticket back with its own score.

@@ -1,6 +1,6 @@
 /**
  * The turn of a client that is ahead in the queues: a ticket watches it, to ask if it passes
- * unused.
+ * unused. The same holds for a key that a lock which has ended keeps for a while.
  *
  * @module
  */
@@ -21,8 +21,10 @@ export class WatchedTurn {
     this.#quorum = quorum;
   }
 
-  /** Whether it is the turn for this key; it is from now on if none is watched. */
-  isFor(place: number | undefined): boolean {
+  /**
+   * Watches the turn for this key, unless that for another one is watched; returns whether it does.
+   */
+  watch(place: number | undefined): boolean {
     if (place === this.place) return true;
     if (this.endMs !== Infinity) return false;
     this.place = place;
@@ -35,8 +37,8 @@ export class WatchedTurn {
     this.endMs = Math.min(this.endMs, endMs);
   }
 
-  /** A node says that the key is free, and when the turn ends there. */
-  onFree(nodeIndex: number, endMs: number): void {
+  /** A node says that the turn has begun, and when it ends there. */
+  onBegun(nodeIndex: number, endMs: number): void {
     const bit = 1 << nodeIndex;
     if (this.#takenOn & bit) this.#takenOn = 0; // and released again
     // mutation: notified-first-never-overtaken
