@@ -100,22 +100,6 @@ Deno.test("a call polls while clients of other libraries have all, whose release
   assertEquals((await cluster.settle(acquiring, 500)).resources, ["b"]);
 });
 
-Deno.test("a call that is notified of one that is in its cooldown asks for another", async () => {
-  const cluster = new Cluster(3, { cooldownMs: 60_000 });
-  await cluster.lock({}, "b");
-  await cluster.advance(TTL_MS);
-  for (const name of NAMES) cluster.occupy(name);
-  const acquiring = cluster.redlock.acquire(NAMES, WAITS);
-  await cluster.advance(100);
-  const sent = await attemptsOf(cluster, async () => {
-    cluster.free("b");
-    await cluster.advance(10);
-  });
-  assertEquals(sent.filter((key) => key.startsWith("b")), []);
-  cluster.free("a");
-  assertEquals((await cluster.settle(acquiring, 50)).resources, ["a"]);
-});
-
 Deno.test("a call that too few nodes answer asks for no other", async () => {
   const cluster = new Cluster();
   cluster.set("fail", 1, 2);

@@ -22,22 +22,6 @@ Deno.test("close() is idempotent, closes each node once and leaves no timer", as
   assertEquals([cluster.clock.timers, cluster.wheel.size], [0, 0]);
 });
 
-for (const where of ["listener of lost", "listener of the lock's signal"]) {
-  Deno.test(`close() by a ${where}, because of close(), is the same`, async () => {
-    const again: Promise<void>[] = [];
-    const close = () => again.push(cluster.redlock.close());
-    const { cluster, lock } = await locked(3, {
-      onEvent: ({ type }) => type === "lost" && where === "listener of lost" && close(),
-    });
-    if (where !== "listener of lost") lock.signal.addEventListener("abort", close);
-    const closing = cluster.redlock.close();
-    await cluster.settle(closing);
-    assertEquals(again.length, 1);
-    assertStrictEquals(again[0], closing);
-    assertEquals(cluster.nodes.map(({ closed }) => closed), [1, 1, 1]);
-  });
-}
-
 Deno.test("close() settles although a node's own rejects or throws", async () => {
   const throws = () => {
     throw REASON;

@@ -137,15 +137,3 @@ Deno.test("a release that too few nodes answered leaves a cooldown from the end 
   await cluster.advance(10);
   assert(await cluster.try());
 });
-
-Deno.test("calls behind one that waits for a cooldown have the same cause, or their turn", async () => {
-  const cluster = await ranOut();
-  const first = cluster.redlock.acquire("a");
-  const error = await cluster.refusal({ waitMs: 100 });
-  assertInstanceOf(error, LockHeldError);
-  assert(error.cause instanceof Error);
-  const second = cluster.redlock.acquire("a");
-  const lock = await cluster.settle(first, 10_000);
-  await cluster.settle(lock.release());
-  assert((await cluster.settle(second)).held);
-});

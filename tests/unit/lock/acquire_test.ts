@@ -66,18 +66,6 @@ for (const nodeCount of [1, 2, 3, 4]) {
   });
 }
 
-Deno.test("acquire() with nodes in quarantine gets no lock and leaves no key, unless the call has no guard", async () => {
-  const cluster = new Cluster(3, { waitMs: 0, restartGuardMs: 5_000 });
-  for (const node of cluster.nodes) node.quarantined = true;
-  assertInstanceOf(await cluster.refusal(), QuorumError);
-  await runMicrotasks();
-  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
-  const lock = await cluster.lock({ restartGuardMs: 0 });
-  assertEquals(await cluster.settle(lock.release()), true);
-  for (const node of cluster.nodes.slice(0, 2)) node.set("a", "other");
-  assertInstanceOf(await cluster.refusal(), LockHeldError); // a majority says so
-});
-
 Deno.test("acquire() that may not wait for others waits for its own client's attempts, however late they end", async () => {
   const cluster = new Cluster(1, { waitMs: 0 });
   const [node] = cluster.nodes;

@@ -1,5 +1,5 @@
-import { assert, assertEquals, assertGreater, assertRejects } from "@std/assert";
-import { type Lock, RedlockError } from "../../../mod.ts";
+import { assert, assertEquals } from "@std/assert";
+import type { Lock } from "../../../mod.ts";
 import { Cluster, REASON } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
@@ -104,18 +104,4 @@ Deno.test("lead() ends at once if its signal has aborted, and with an error if i
   await pausing.advance(500);
   await pausing.settle(pausing.redlock.close());
   assertEquals((await again).code, "CLOSED");
-});
-
-Deno.test("lead() without options leads until its client is closed", async () => {
-  const cluster = new Cluster(3);
-  let terms = 0;
-  const leading = cluster.redlock.lead("a", (lock) => {
-    terms++;
-    assert(lock.held);
-  });
-  const ended = assertRejects(() => leading, RedlockError);
-  await cluster.clock.advance(10_000);
-  await cluster.settle(cluster.redlock.close());
-  assertEquals((await ended).code, "CLOSED");
-  assertGreater(terms, 2);
 });
