@@ -69,7 +69,7 @@ export function extendOperation({ mode }: QuorumRequest): Operation {
   return mode ? EXTEND_SHARED : EXTEND;
 }
 
-/** How a release is put to a node now: keys that live on are deleted once that is over. */
+/** How a release is put to a node now: keys that are to live on are deleted once that is over. */
 export function releaseOperation(
   { keys, replaces, ticket, mode, keptMs }: Release,
 ): Operation<Release> {
@@ -92,7 +92,7 @@ function keeping({ source, sha1 }: ScriptOperation): Operation<Release> {
     source,
     sha1,
     argv: ({ value, keptMs }) => [value, String(Math.max(Math.ceil(keptMs!()), 1)), "1"],
-    read: oneOf(DENIED, GRANTED, DENIED),
+    read: oneOf(DENIED, GRANTED, DENIED), // of missing keys nothing lives on
   };
 }
 

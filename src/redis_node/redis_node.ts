@@ -99,7 +99,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       this.#send(operation, request, nodeIndex);
     });
     this.#pendingReleases = new PendingReleases(this.#connection, server.wheel, (pending) => {
-      this.#grouping.ask(pending.operation, pending, 0);
+      this.#grouping.ask(pending.operation, pending, 0); // its answer is for no index
     });
   }
 
@@ -169,69 +169,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     this.#server.close?.();
   }
 
-  /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, asked: Asked, tag: number): void {
-    const { operation, request } = asked;
-    if (tag & WHOLE) this.#scripts.set(operation.sha1!, true); // the server knows it from here on
-    if (reply instanceof ReplyError) return this.#onErrorReply(explained(reply), asked, tag);
-    if (!(request instanceof RequestGroup)) return this.#onAnswer(reply, asked, tag);
-    const { single, requests } = request;
-    const replies = Array.isArray(reply) ? reply : [];
-    for (let index = 0; index < requests.length; index++) {
-      // mutation: group-answers-the-neighbour
-      const answer: RawReply = replies[index] ?? null;
-      const answered: Asked = { operation: single, request: requests[index] };
-      if (answer instanceof ReplyError) this.#onErrorReply(answer, answered, tag);
-      else this.#onAnswer(answer, answered, tag);
-    }
-  }
-
-  /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, { operation, request }: Asked, tag: number): void {
-    if (operation.kind !== "release") return this.#fail(request, error, tag);
-    for (const release of request instanceof RequestGroup ? request.requests : [request]) {
-      // mutation: release-forgotten
-      if (release.mayHaveKeys!(tag >> TAG_BITS)) this.#pendingReleases.add(release);
-      this.#fail(release, error, tag);
-    }
-  }
-
-  #fail(request: QuorumRequest, error: ConnectionError, tag: number): void {
-    request.answer(tag >> TAG_BITS, error.outcome === "not-sent" ? UNSENT : FAILED, error);
-  }
-
-  #onAnswer(reply: RawReply, { operation, request, guarded }: Asked, tag: number): void {
-    const nodeIndex = tag >> TAG_BITS;
-    const atMs = this.#connection.receivedAtMs;
-    const outcome = operation.read(reply, request);
-    if (outcome === undefined) {
-      const text = `Cannot read vote as ${this.name} sent an unexpected reply`;
-      return request.answer(nodeIndex, FAILED, new ProtocolError(text), atMs);
-    }
-    const detail = detailOf(outcome, reply, operation, request);
-    // it counts only if the node cannot have lost locks of others
-    if (guarded && outcome === GRANTED) {
-      guarded.granted = { atMs, count: detail as number | undefined };
-    } else {
-      request.answer(nodeIndex, outcome, detail, atMs);
-    }
-  }
-
-  #subscribe(listener: ReleaseListener, nodeIndex: number): void {
-    this.#subscription ??= new ReleaseSubscription(this.#server, this.#connection);
-    this.#subscription.open(listener, nodeIndex);
-  }
-
-  #emit(event: RedlockEvent): void {
-    if (this.#onEvent) emit(this.#onEvent, event);
-  }
-
-  #newGuard(): RestartGuard {
-    return new RestartGuard(this.name, this.#connection, ({ reason, remainingMs }) => {
-      this.#emit({ type: "node-quarantined", node: this.name, reason, remainingMs });
-    });
-  }
-
+  /** @param flags 0, or {@linkcode REPEATED}. */
   #send(operation: Operation, request: QuorumRequest, nodeIndex: number, flags = 0): void {
     const { kind, sha1 } = operation;
     const connection = this.#connection;
@@ -255,24 +193,70 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     if (guarded) guard.behind(guarded);
   }
 
+  /** Part of {@linkcode ReplyReceiver}. */
+  onReply(reply: RawReply, asked: Asked, tag: number): void {
+    const { operation, request } = asked;
+    if (tag & WHOLE) this.#scripts.set(operation.sha1!, true); // the server knows it from here on
+    if (reply instanceof ReplyError) return this.#onErrorReply(explained(reply), asked, tag);
+    if (!(request instanceof RequestGroup)) return this.#onAnswer(reply, asked, tag);
+    const { single, requests } = request;
+    const replies = Array.isArray(reply) ? reply : [];
+    for (let index = 0; index < requests.length; index++) {
+      // mutation: group-answers-the-neighbour
+      const answer: RawReply = replies[index] ?? null;
+      const answered: Asked = { operation: single, request: requests[index] };
+      if (answer instanceof ReplyError) this.#onErrorReply(answer, answered, tag);
+      else this.#onAnswer(answer, answered, tag);
+    }
+  }
+
+  #onAnswer(reply: RawReply, { operation, request, guarded }: Asked, tag: number): void {
+    const nodeIndex = tag >> TAG_BITS;
+    const atMs = this.#connection.receivedAtMs;
+    const outcome = operation.read(reply, request);
+    if (outcome === undefined) {
+      const text = `Cannot read vote as ${this.name} sent an unexpected reply`;
+      return request.answer(nodeIndex, FAILED, new ProtocolError(text), atMs);
+    }
+    const detail = detailOf(outcome, reply, operation, request);
+    // it counts only if the node cannot have lost locks of others
+    if (guarded && outcome === GRANTED) {
+      guarded.granted = { atMs, count: detail as number | undefined };
+    } else {
+      request.answer(nodeIndex, outcome, detail, atMs);
+    }
+  }
+
   #onErrorReply(reply: ReplyError, { operation, request }: Asked, tag: number): void {
     const nodeIndex = tag >> TAG_BITS;
-    const { kind, queues } = operation;
     // mutation: script-never-sent
     if (
       reply.prefix === UNKNOWN_SCRIPT && !(tag & WHOLE) && this.#repeat(operation, request, tag)
     ) return;
-    if (request instanceof RequestGroup) {
-      const { single, requests } = request;
-      // They may be allowed one by one: without MGET, or in a cluster, whose slots they then name
-      // one by one.
-      if (reply.permanent) this.#grouping.enabled = false;
-      for (const one of requests) {
-        if (reply.permanent) this.#send(single, one, nodeIndex);
-        else this.#onErrorReply(reply, { operation: single, request: one }, tag);
-      }
-      return;
+    if (request instanceof RequestGroup) this.#onGroupRefused(reply, request, nodeIndex);
+    else this.#onRequestRefused(reply, operation, request, nodeIndex);
+  }
+
+  #onGroupRefused(
+    reply: ReplyError,
+    { single, requests }: RequestGroup,
+    nodeIndex: number,
+  ): void {
+    // They may be allowed one by one: without MGET, or in a cluster, whose slots they then name one
+    // by one.
+    if (reply.permanent) this.#grouping.enabled = false;
+    for (const request of requests) {
+      if (reply.permanent) this.#send(single, request, nodeIndex);
+      else this.#onRequestRefused(reply, single, request, nodeIndex);
     }
+  }
+
+  #onRequestRefused(
+    reply: ReplyError,
+    { kind, queues }: Operation,
+    request: QuorumRequest,
+    nodeIndex: number,
+  ): void {
     const wrongType = isWrongType(reply);
     if (queues && request.wanted && (wrongType || reply.commandRefused)) {
       // The node cannot queue: asks it all the same. If the server does not allow it, callers poll
@@ -300,6 +284,35 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     if (tag & REPEATED || this.#scripts.get(sha1)) this.#scripts.delete(sha1);
     this.#send(operation, request, tag >> TAG_BITS, REPEATED);
     return true;
+  }
+
+  /** Part of {@linkcode ReplyReceiver}. */
+  onFailure(error: ConnectionError, { operation, request }: Asked, tag: number): void {
+    if (operation.kind !== "release") return this.#fail(request, error, tag);
+    for (const release of request instanceof RequestGroup ? request.requests : [request]) {
+      // mutation: release-forgotten
+      if (release.mayHaveKeys!(tag >> TAG_BITS)) this.#pendingReleases.add(release);
+      this.#fail(release, error, tag);
+    }
+  }
+
+  #fail(request: QuorumRequest, error: ConnectionError, tag: number): void {
+    request.answer(tag >> TAG_BITS, error.outcome === "not-sent" ? UNSENT : FAILED, error);
+  }
+
+  #newGuard(): RestartGuard {
+    return new RestartGuard(this.name, this.#connection, ({ reason, remainingMs }) => {
+      this.#emit({ type: "node-quarantined", node: this.name, reason, remainingMs });
+    });
+  }
+
+  #subscribe(listener: ReleaseListener, nodeIndex: number): void {
+    this.#subscription ??= new ReleaseSubscription(this.#server, this.#connection);
+    this.#subscription.open(listener, nodeIndex);
+  }
+
+  #emit(event: RedlockEvent): void {
+    if (this.#onEvent) emit(this.#onEvent, event);
   }
 }
 

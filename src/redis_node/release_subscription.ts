@@ -43,9 +43,9 @@ const PROBE_MS = 10_000;
  * After this many probes in a row without a receiver the subscription is taken for dead, and after
  * as many more messages for lost.
  */
-const UNHEARD_MAX = 3;
+const UNRECEIVED_MAX = 3;
 /** How long to wait before the next probe, in milliseconds. */
-const UNHEARD_DELAY_MS = 100;
+const UNRECEIVED_DELAY_MS = 100;
 /** How long to wait before the next probe after an error, in milliseconds. */
 const BUSY_DELAY_MS = 500;
 /**
@@ -80,7 +80,7 @@ export class ReleaseSubscription {
   /** Whether a message has come since the last probe. */
   #heard = false;
   /** How many probes in a row have had no receiver. */
-  #unheard = 0;
+  #unreceived = 0;
   /**
    * How many subscriptions had no answer since one had, though a command was answered; and when the
    * last had none, by the monotonic clock.
@@ -219,10 +219,10 @@ export class ReleaseSubscription {
    * A message to itself had no receiver. The subscription may have died unnoticed, so it is made
    * again. If the new one has none either, the server drops messages.
    */
-  #onUnheard(probe: () => unknown): void {
-    if (++this.#unheard % UNHEARD_MAX !== 0) return this.#wait(UNHEARD_DELAY_MS, probe);
+  #onUnreceived(probe: () => unknown): void {
+    if (++this.#unreceived % UNRECEIVED_MAX !== 0) return this.#wait(UNRECEIVED_DELAY_MS, probe);
     // mutation: dead-subscription-taken-for-a-refusal
-    if (this.#unheard > UNHEARD_MAX) {
+    if (this.#unreceived > UNRECEIVED_MAX) {
       return this.onRefused(new Error(`${this.#server.name} does not deliver published messages`));
     }
     this.#end();
@@ -253,7 +253,7 @@ export class ReleaseSubscription {
       if (received.commandRefused) this.onRefused(received);
       else this.#wait(BUSY_DELAY_MS, probe);
     } else if (typeof received === "number" && received > 0) {
-      this.#unheard = 0;
+      this.#unreceived = 0;
       const known = again && this.#listening;
       this.#listening = true;
       const timeMs = timeReplyMs(time);
@@ -267,7 +267,7 @@ export class ReleaseSubscription {
     } else {
       if (this.#listening) this.#listener!.onUnsubscribed(this.#nodeIndex);
       this.#listening = false;
-      this.#onUnheard(probe);
+      this.#onUnreceived(probe);
     }
   }
 }

@@ -31,11 +31,12 @@ export class RequestGroup implements GroupRequest {
   /** The requests, in the order of their keys. */
   readonly requests: QuorumRequest[] = [];
   readonly keys: string[] = [];
+  // Each of its requests has its own value and TTL.
   readonly value = "";
   readonly ttlMs = 0;
   readonly wanted = true;
   shared: unknown = undefined;
-  /** The keys up to the last question for them. */
+  /** The keys that were there when {@linkcode names} was last called. */
   readonly #known: Set<string> = new Set();
   #taken = false;
 

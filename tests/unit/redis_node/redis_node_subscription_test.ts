@@ -16,7 +16,7 @@ import {
 } from "../../support/redis_node_bench.ts";
 import { LOST, NAME, RECONNECT_MS } from "../../support/stream_bench.ts";
 
-const UNHEARD_DELAY_MS = 100;
+const UNRECEIVED_DELAY_MS = 100;
 const HEARD_MS_MAX = 2_000;
 const SUBSCRIBE = wire("SUBSCRIBE", "hasp:wake:id");
 const SET = wire("SET", "k", "v", "NX", "PX", "1000");
@@ -51,7 +51,7 @@ test.connected("RedisNode.subscribe() connects once more, and reports once a mes
   await bench.answerProbe();
   assertEquals(bench.notices, [IS_SUBSCRIBED]);
   assertEquals(bench.readings, [{ timeMs: 1_700_000_000_250, sentMs, receivedMs: sentMs + 30 }]);
-  await bench.advance(10 * UNHEARD_DELAY_MS);
+  await bench.advance(10 * UNRECEIVED_DELAY_MS);
   assertEquals([bench.written, bench.events], ["", []]);
 });
 
@@ -153,9 +153,9 @@ test.listening("RedisNode reports messages in their order, and none that is no t
 
 /** Answers three probes in a row with nobody who received them. */
 async function reachNobody(bench: NodeBench): Promise<void> {
-  for (let unheard = 1; unheard < 3; unheard++) {
+  for (let unreceived = 1; unreceived < 3; unreceived++) {
     await bench.answerProbe(":0\r\n");
-    await bench.advance(UNHEARD_DELAY_MS - 1);
+    await bench.advance(UNRECEIVED_DELAY_MS - 1);
     assertEquals(bench.written, "");
     await bench.advance(1);
     assertEquals(bench.written, PROBE);
@@ -222,7 +222,7 @@ test.listening("RedisNode.subscribe() subscribes anew if the next connection lea
   await join(bench);
   assertEquals(bench.written, SET); // a server that cannot reach it would drop its ticket
   for (let times = 1; times < 3; times++) {
-    await bench.advance(UNHEARD_DELAY_MS);
+    await bench.advance(UNRECEIVED_DELAY_MS);
     await bench.answer((times === 1 ? "+OK\r\n" : "") + TIME_REPLY + ":0\r\n");
   }
   assertEquals(bench.subscriptions.last.writes, [SUBSCRIBE]);
@@ -269,7 +269,7 @@ for (
     bench.node.unsubscribe();
     if (reply === ":1\r\n") await bench.answerProbe(reply);
     await bench.receive(message(TICKET_ID));
-    await bench.advance(10 * UNHEARD_DELAY_MS);
+    await bench.advance(10 * UNRECEIVED_DELAY_MS);
     assertEquals([bench.subscriptions.last.closed, bench.transport.closed], [true, false]);
     assertEquals([bench.notices, bench.written, bench.wheel.size], [[], "", 0]);
   });
