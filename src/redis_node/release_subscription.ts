@@ -11,8 +11,9 @@
  *                    +--delay---+----------------+---------------------+
  * ```
  *
- * If the server refuses what that takes, or a new subscription receives nothing either, it ends for
- * good: the client polls this node.
+ * If the server refuses what that takes, or a new subscription receives nothing either, the client
+ * polls this node. The next attempt is made after a minute, because an operator may have allowed
+ * it, or when the connection for commands was made again.
  *
  * @module
  */
@@ -34,6 +35,8 @@ const SUBSCRIBE_MS_MAX = 10_000;
 const CLOSE_MS_MAX = 250;
 /** Longest wait for a message to itself, in milliseconds. */
 const HEARD_MS_MAX = 2_000;
+/** How long to wait before the next attempt after a refusal, in milliseconds. */
+const REFUSED_DELAY_MS = 60_000;
 /**
  * How often a client is probed, in milliseconds: most do not notice that a connection on which they
  * only receive is silent.
@@ -90,7 +93,8 @@ export class ReleaseSubscription {
   /** Waits for what was asked for, or for the next step. */
   #timer: TimerEntry | undefined = undefined;
   #listening = false;
-  #refused = false;
+  /** Until when the last refusal counts, by the monotonic clock. */
+  #refusedUntilMs = -Infinity;
   #closing: Promise<unknown> = Promise.resolve();
 
   /**
@@ -109,11 +113,13 @@ export class ReleaseSubscription {
 
   /** Subscribes; does nothing if that was begun before. */
   open(listener: ReleaseListener, nodeIndex: number): void {
-    if (this.#open || this.#refused) return;
+    if (this.#open) return;
     this.#open = true;
     this.#listener = listener;
     this.#nodeIndex = nodeIndex;
-    this.#begin();
+    const leftMs = this.#refusedUntilMs - this.#nowMs;
+    if (leftMs > 0) this.#wait(leftMs, () => this.#begin());
+    else this.#begin();
   }
 
   /** Ends the subscription; resolves once its connection is closed. */
@@ -137,10 +143,12 @@ export class ReleaseSubscription {
 
   /** The server does not allow what it takes. */
   onRefused(error: Error): void {
-    if (this.#refused) return;
-    this.#refused = true;
-    this.close();
-    this.#listener?.onRefused(this.#nodeIndex, error);
+    if (!this.#attempt) return; // it has been refused
+    this.#refusedUntilMs = this.#nowMs + REFUSED_DELAY_MS;
+    this.#losses = this.#unheard = 0;
+    this.#end();
+    this.#wait(REFUSED_DELAY_MS, () => this.#begin());
+    this.#listener!.onRefused(this.#nodeIndex, error);
   }
 
   #begin(): void {
@@ -158,10 +166,14 @@ export class ReleaseSubscription {
     this.#wait(SUBSCRIBE_MS_MAX, listener.onLost);
     end.then(() => {
       if (!isLive()) return;
-      this.#sinceMs = this.#server.wheel.clock.monotonicMs();
+      this.#sinceMs = this.#nowMs;
       this.#unanswered = 0;
       this.#probe();
     }, (error) => isLive() && this.#onFailed(error));
+  }
+
+  get #nowMs(): number {
+    return this.#server.wheel.clock.monotonicMs();
   }
 
   get #channel(): string {
@@ -171,7 +183,7 @@ export class ReleaseSubscription {
   #onFailed(error: Error): void {
     const isUnanswered = error instanceof ConnectionError && error.outcome === "unknown";
     if (isUnanswered && this.#commands.receivedAtMs > this.#unansweredMs) {
-      this.#unansweredMs = this.#server.wheel.clock.monotonicMs();
+      this.#unansweredMs = this.#nowMs;
       this.#unanswered++;
     }
     const refused = error instanceof ReplyError && error.commandRefused;
@@ -191,8 +203,8 @@ export class ReleaseSubscription {
   }
 
   #lose(): void {
-    const { clock, random } = this.#server.wheel;
-    if (clock.monotonicMs() - (this.#sinceMs ?? Infinity) >= STABLE_MS) this.#losses = 0;
+    const { random } = this.#server.wheel;
+    if (this.#nowMs - (this.#sinceMs ?? Infinity) >= STABLE_MS) this.#losses = 0;
     this.#end();
     this.#wait(backoffMs(random, BACKOFFS.server, this.#losses++), () => this.#begin());
     this.#listener!.onUnsubscribed(this.#nodeIndex);
@@ -239,7 +251,7 @@ export class ReleaseSubscription {
     this.#probing = true;
     this.#heard = false;
     const probe = () => this.#probe(again);
-    const sentMs = this.#server.wheel.clock.monotonicMs();
+    const sentMs = this.#nowMs;
     const commands = [["TIME"], ["PUBLISH", this.#channel, ""]];
     const [time, received] = await repliesTo(this.#commands, commands).catch(() => []);
     this.#probing = false;

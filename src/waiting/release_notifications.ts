@@ -66,7 +66,8 @@ export class ReleaseNotifications implements ReleaseListener {
   #numbers = 0;
   #open = false;
   /**
-   * One bit a node: those that send notifications, that cannot at the moment, and that never will.
+   * One bit a node: those that send notifications, that cannot at the moment, and that have refused
+   * to, so that no caller waits for them.
    */
   #subscribed = 0;
   #unsubscribed = 0;
@@ -181,9 +182,7 @@ export class ReleaseNotifications implements ReleaseListener {
   #begin(): void {
     this.#open = true;
     this.#waitNoLongerThan(SUBSCRIBE_MS_MAX);
-    this.#nodeSet.nodes.forEach((node, nodeIndex) => {
-      if (!(this.#refused & 1 << nodeIndex)) node.subscribe!(this, nodeIndex);
-    });
+    this.#nodeSet.nodes.forEach((node, nodeIndex) => node.subscribe?.(this, nodeIndex));
   }
 
   #waitNoLongerThan(delayMs: number): void {

@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 import { ACQUIRE_COUNTED } from "../../../src/redis_node/scripts/fencing.ts";
 import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
@@ -162,7 +162,7 @@ async function reachNobody(bench: NodeBench): Promise<void> {
   }
 }
 
-/** Asserts that notifications are unsupported, once and for good. */
+/** Asserts that notifications are unsupported, until a minute has passed. */
 async function assertUnsupported(bench: NodeBench, error: string): Promise<void> {
   assertEquals(bench.notices, [["unsupported", INDEX, error]]);
   await bench.advance(29_000); // the connection for commands is not idle long enough for a PING
@@ -173,6 +173,10 @@ async function assertUnsupported(bench: NodeBench, error: string): Promise<void>
   assertEquals([bench.subscriptions.targets.length, bench.notices.length], [length, 1]);
   await join(bench);
   assertEquals(bench.written, SET);
+  await bench.advance(30_000);
+  assertEquals(bench.subscriptions.targets.length, length);
+  await bench.advance(1_000);
+  assertEquals(bench.subscriptions.targets.length, length + 1);
 }
 
 test.subscribed("RedisNode.subscribe() is unsupported if three messages in a row reach nobody, twice", async (bench) => {
@@ -185,6 +189,26 @@ test.subscribed("RedisNode.subscribe() is unsupported if three messages in a row
   await bench.answerProbe(":0\r\n");
   await assertUnsupported(bench, `${NAME} does not deliver published messages`);
 });
+
+for (
+  const [when, next] of [
+    ["a minute later", (bench: NodeBench) => bench.advance(60_000)],
+    ["when the connection for commands was made again", async (bench: NodeBench) => {
+      await bench.hangUp();
+      await bench.reconnect();
+    }],
+  ] as const
+) {
+  test.listening(`RedisNode.subscribe() subscribes again after a refusal, ${when}`, async (bench) => {
+    await join(bench);
+    await bench.answer("-NOPERM no 'publish'\r\n");
+    assertEquals(bench.notices.at(-1), ["unsupported", INDEX, "NOPERM no 'publish'"]);
+    await next(bench);
+    assertEquals(bench.subscriptions.last.writes, [SUBSCRIBE]);
+    await bench.receive(SUBSCRIBED);
+    assert(bench.written.endsWith(PROBE));
+  });
+}
 
 for (
   const [what, answers, count] of [["unsupported", true, 5], [
@@ -209,7 +233,7 @@ for (
     }
     const last = answers ? ["unsupported", INDEX, LOST] : IS_UNSUBSCRIBED;
     assertEquals(bench.notices, [...Array(count - 1).fill(IS_UNSUBSCRIBED), last]);
-    await bench.advance(60_000);
+    await bench.advance(59_000);
     assertEquals(bench.subscriptions.transports.length === count, answers);
   });
 }
