@@ -233,7 +233,7 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
  */
 function accepts(call: LockCall, round: Round): boolean {
   // mutation: accepted-in-its-cooldown
-  if (call.ended || call.cooldownOf(round.keys) > 0) return false;
+  if (call.ended || call.cooldownLeftOf(round.keys) > 0) return false;
   const { counts } = round;
   return !counts || takeToken(counts, round.nodeSet.quorum);
 }

@@ -262,7 +262,7 @@ export class HeldLock extends TimerEntry {
     if (this.#end) return;
     const { votes } = this.#failing ?? this.round;
     this.#finish(lossError("keep", this.resources, votes, reason, cause));
-    this.#coolDown();
+    this.#beginCooldown();
     if (reason === "gone" || reason === "closed") this.#takeBack();
     else this.#takeBackLater();
     this.round.ticket = undefined; // it is the next caller's now
@@ -446,7 +446,7 @@ export class HeldLock extends TimerEntry {
     this.leaveLocalQueue();
     const confirmed = isConfirmed(round, ranOut);
     if (!confirmed && this.#end === "released") {
-      this.#coolDown(confirmed === undefined ? leftMs : 0);
+      this.#beginCooldown(confirmed === undefined ? leftMs : 0);
     }
     if (confirmed === undefined) {
       const error = quorumError("release", resources, round.votes, client.nodes.length);
@@ -469,7 +469,7 @@ export class HeldLock extends TimerEntry {
    * Starts the cooldown, because the lock was lost or no release of it was confirmed; no later
    * release ends it.
    */
-  #coolDown(leftMs = 0): void {
+  #beginCooldown(leftMs = 0): void {
     const { cooldownMs } = this.settings;
     if (cooldownMs === 0) return;
     this.client.beginCooldown(this.round.keys, leftMs + cooldownMs);

@@ -169,16 +169,16 @@ export class LockCall {
    * of several is not, or if the call adopts a lock: its holder changes then, and nobody begins to
    * work.
    */
-  get cooldownMs(): number {
-    if (!this.pool) return this.cooldownOf(this.keys);
-    return Math.min(...this.keys.map((key) => this.cooldownOf([key])));
+  get cooldownLeftMs(): number {
+    if (!this.pool) return this.cooldownLeftOf(this.keys);
+    return Math.min(...this.keys.map((key) => this.cooldownLeftOf([key])));
   }
 
   /**
-   * How long some of the keys stay in their cooldown, in milliseconds; 0 as {@linkcode cooldownMs}
-   * is.
+   * How long some of the keys stay in their cooldown, in milliseconds; 0 as
+   * {@linkcode cooldownLeftMs} is.
    */
-  cooldownOf(keys: readonly string[]): number {
+  cooldownLeftOf(keys: readonly string[]): number {
     return this.adopts === undefined ? this.client.cooldowns?.leftMs(keys) ?? 0 : 0;
   }
 
@@ -195,7 +195,7 @@ export class LockCall {
    * hold the lock.
    */
   isUnanswered(denied: Round | undefined): boolean {
-    return denied !== undefined && this.cooldownMs === 0 &&
+    return denied !== undefined && this.cooldownLeftMs === 0 &&
       (denied.unanswered || denied.decision === "granted");
   }
 
@@ -224,24 +224,28 @@ export class LockCall {
  */
 export function becomeFirst(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, localName } = call;
-  const first = !call.queuesUp ||
+  // A reader is the first of its client only once it has to wait (`leads`): until then, others may
+  // enter beside it.
+  const mayAsk = !call.queuesUp ||
     (call.mode ? !localQueues.owner(localName) : localQueues.enter(localName, call));
-  return first && call.cooldownMs === 0 ? joinQueues(call) : waitToBeFirst(call, first);
+  if (!mayAsk) return waitToBeFirst(call);
+  return call.cooldownLeftMs === 0 ? joinQueues(call) : joinLater(call);
 }
 
-async function waitToBeFirst(call: LockCall, first: boolean, denied?: Round): Promise<void> {
+async function waitToBeFirst(call: LockCall, denied?: Round): Promise<void> {
   const { client: { localQueues }, settings: { signal }, localName } = call;
-  if (!first) {
+  call.throwIfEnded();
+  call.startClock();
+  if (!await localQueues.wait(localName, call, call.leftMs(), signal)) {
     call.throwIfEnded();
-    call.startClock();
-    if (!await localQueues.wait(localName, call, call.leftMs(), signal)) {
-      call.throwIfEnded();
-      throw refusal(call, denied ?? localQueues.get(localName)?.latest);
-    }
-    call.admitted = !localQueues.isFirst(localName, call);
-    if (call.admitted) return;
+    throw refusal(call, denied ?? localQueues.get(localName)?.latest);
   }
-  await coolDown(call);
+  call.admitted = !localQueues.isFirst(localName, call);
+  if (!call.admitted) await joinLater(call);
+}
+
+async function joinLater(call: LockCall): Promise<void> {
+  await outlastCooldown(call);
   await joinQueues(call);
 }
 
@@ -253,6 +257,32 @@ function joinQueues(call: LockCall): Promise<void> | undefined {
   if (!call.waiter) return undefined;
   call.startClock();
   return call.waiter.ready(call.leftMs(), settings.signal);
+}
+
+/**
+ * Whether the call is to wait among other clients itself. Of the calls in shared mode only one does
+ * at a time, from the first that asks this on: the others wait behind it, and may enter beside it.
+ */
+function leads(call: LockCall): boolean {
+  const { client: { localQueues }, mode, localName } = call;
+  return !mode || localQueues.enter(localName, call) || localQueues.isFirst(localName, call);
+}
+
+/**
+ * Waits until the cooldown of the resources is over, if they are in one, and leaves the queues
+ * meanwhile.
+ */
+async function outlastCooldown(call: LockCall, denied?: Round): Promise<void> {
+  const { client, settings: { signal } } = call;
+  for (let cooldownLeftMs; (cooldownLeftMs = call.cooldownLeftMs) > 0;) {
+    call.throwIfEnded();
+    call.startClock();
+    const leftMs = call.leftMs();
+    if (leftMs <= 0) throw refusal(call, denied);
+    client.localQueues.dropWaiter(call.localName);
+    call.waiter = undefined;
+    await pause(client.wheel, Math.min(cooldownLeftMs, leftMs), signal);
+  }
 }
 
 /**
@@ -272,7 +302,7 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
     return await pauseAfterSplit(call, denied);
   }
   if (call.leftMs() <= 0) throw refusal(call, denied);
-  if (!leads(call)) return await waitToBeFirst(call, false, denied);
+  if (!leads(call)) return await waitToBeFirst(call, denied);
   const waiter = call.waiter ??= localQueues.waiterFor(call, settings);
   const queue = localQueues.get(localName);
   if (queue) queue.latest = denied;
@@ -281,7 +311,7 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
   else await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);
   const { resources, elapsedMs } = call;
   if (onEvent && waiter?.notified) emit(onEvent, { type: "woken", resources, elapsedMs });
-  await coolDown(call, denied);
+  await outlastCooldown(call, denied);
   call.pool?.startOver(waiter?.place);
 }
 
@@ -300,32 +330,6 @@ async function pauseAfterSplit(call: LockCall, denied: Round): Promise<void> {
   call.pool?.startOver(undefined);
 }
 
-/**
- * Waits until the cooldown of the resources is over, if they are in one, and leaves the queues
- * meanwhile.
- */
-async function coolDown(call: LockCall, denied?: Round): Promise<void> {
-  const { client, settings: { signal } } = call;
-  for (let cooldownMs; (cooldownMs = call.cooldownMs) > 0;) {
-    call.throwIfEnded();
-    call.startClock();
-    const leftMs = call.leftMs();
-    if (leftMs <= 0) throw refusal(call, denied);
-    client.localQueues.dropWaiter(call.localName);
-    call.waiter = undefined;
-    await pause(client.wheel, Math.min(cooldownMs, leftMs), signal);
-  }
-}
-
-/**
- * Whether the call is to wait among other clients itself. Of the calls in shared mode only one does
- * at a time: the others wait behind it, and may enter beside it.
- */
-function leads(call: LockCall): boolean {
-  const { client: { localQueues }, mode, localName } = call;
-  return !mode || localQueues.enter(localName, call) || localQueues.isFirst(localName, call);
-}
-
 /** The error of a call that ends without a lock; emits the event of the refusal. */
 export function refusal(
   call: LockCall,
@@ -333,7 +337,7 @@ export function refusal(
 ): LockHeldError | QuorumError {
   const { client, resources, waitMs } = call;
   const { nodes: { length: nodeCount }, quorum, localQueues } = client;
-  const { elapsedMs: waitedMs, cooldownMs: cooldownLeftMs } = call;
+  const { elapsedMs: waitedMs, cooldownLeftMs } = call;
   const { votes = [] } = denied ?? {};
   const any = call.pool !== undefined;
   const undecided = call.adopts !== undefined || call.isUnanswered(denied);
