@@ -145,7 +145,7 @@ export class ReleaseSubscription {
   onRefused(error: Error): void {
     if (!this.#attempt) return; // it has been refused
     this.#refusedUntilMs = this.#nowMs + REFUSED_DELAY_MS;
-    this.#losses = this.#unheard = 0;
+    this.#losses = this.#unreceived = 0;
     this.#end();
     this.#wait(REFUSED_DELAY_MS, () => this.#begin());
     this.#listener!.onRefused(this.#nodeIndex, error);
