@@ -260,7 +260,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const wrongType = isWrongType(reply);
     if (queues && request.wanted && (wrongType || reply.commandRefused)) {
       // The node cannot queue: asks it all the same. If the server does not allow it, callers poll
-      // from now on.
+      // meanwhile.
       if (!wrongType) this.#subscription?.onRefused(reply);
       return this.#send(acquireOperation(request, false), request, nodeIndex, REPEATED);
     }

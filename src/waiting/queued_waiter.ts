@@ -191,7 +191,7 @@ export class QueuedWaiter implements TicketListener {
       return Math.min(notifiedMs, this.#askMs, this.#turn.endMs);
     };
     await this.#sleepUntil(dueMs, limitMs, signal);
-    this.#planAgain?.(); // for what it notes of votes that came late
+    this.#planAgain?.(); // only to note what votes show that came meanwhile
     this.#planAgain = undefined;
     this.notified = this.#notifiedOn !== 0;
     if (this.#turn.endMs <= this.#nowMs) this.#turn.endMs = Infinity;
@@ -320,9 +320,7 @@ export class QueuedWaiter implements TicketListener {
     this.#askMs = Math.min(this.#planAsk(attempt, denied), this.#joinMs());
   }
 
-  /**
-   * When to ask after an attempt though nothing happens. May plan to overtake, too.
-   */
+  /** When to ask after an attempt though nothing happens; notes what its votes show, if they do. */
   #planAsk(attempt: number, denied: Round): number {
     const { hasQuorum, isReady } = this.#notifications;
     const { quorum } = this.#nodeSet;
@@ -346,26 +344,26 @@ export class QueuedWaiter implements TicketListener {
   }
 
   /**
+   * Notes what the votes of an attempt show, and returns when to ask if no notification comes.
+   *
    * @param denied The attempt, which put the ticket in queues.
    * @param freeInMs When a quorum of nodes should have nothing in the way, from now, in
    * milliseconds.
    */
   #planUnnotified(denied: Round, freeInMs: number): number {
     const positions = this.ticket.positionsIn(denied);
-    this.ticket.agree(positions, denied.granted);
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
-    const idleTimes = 2 ** this.#idles++;
-    const delaysMs = [this.#idleMs(ahead, idleTimes)];
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
     // quorum.
     const split = denied.granted > 0 || freeInMs === 0 && ahead === 0;
-    this.#splits = split ? this.#splits + 1 : 0;
-    if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** this.#splits);
-    const isHeld = positions.some(({ value }) => value);
-    if (!this.notified || !isHeld || this.#wanted.keys.length === 1) this.#entries = 0;
-    else this.#entries++;
     const foreign = positions.some((position) => position.foreign);
+    this.ticket.agree(positions, denied.granted);
     this.#resource.noteHolder(foreign, this.#nowMs);
+    this.#noteEntry(positions);
+    this.#splits = split ? this.#splits + 1 : 0;
+    const idleTimes = 2 ** this.#idles++;
+    const delaysMs = [this.#idleMs(ahead, idleTimes)];
+    if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** this.#splits);
     if (foreign && ahead === 0) { // its holder will notify nobody
       const pollMsMax = this.#resource.nextPollMsMax(
         this.#nowMs,
@@ -379,6 +377,13 @@ export class QueuedWaiter implements TicketListener {
     if (ahead > 0) this.#planOvertaking(positions, ahead, denied.granted);
     // mutation: unnotified-waiter-never-asks
     return this.#nowMs + Math.min(...delaysMs);
+  }
+
+  /** Counts how often in a row it was notified and one of several keys was in the way. */
+  #noteEntry(positions: readonly QueuePosition[]): void {
+    const isHeld = positions.some(({ value }) => value);
+    if (!this.notified || !isHeld || this.#wanted.keys.length === 1) this.#entries = 0;
+    else this.#entries++;
   }
 
   /**
