@@ -58,7 +58,7 @@ end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "afe6885617d304f326d64119c19e7094555062dc",
+  sha1: "7f96646540b5dc6b18efa8d52c7c89b5b4d98e74",
   read(reply, request) {
     if (this.queues && isPosition(reply, POSITION_LENGTH)) return QUEUED;
     return !this.queues && reply === 0 ? DENIED : grantOf(reply, request);

@@ -77,6 +77,6 @@ if not shortens then return reply end`,
     `for _, key in ipairs(KEYS) do announce(key) end
 return reply`,
   ),
-  sha1: "112f75b555c7f246c75fe10e5c7c157e77b3b190",
+  sha1: "37d3bc69ec7095e2b7c4284d053ada155c2b8814",
   read,
 };

@@ -93,7 +93,7 @@ for index, name in ipairs(KEYS) do
     foreign = math.max(foreign, (holderOf(name)))
     if index == place then redis.call('DEL', 'hasp:turn:' .. name) end
   else
-    local whose, leftMs = turn(name)
+    local whose, leftMs = whoseTurn(name)
     if rank == 0 or whose == ticket .. index or shares(rank, whose) then
       free = free + math.floor(2 ^ (index - 1))
     elseif not reserved then
@@ -106,7 +106,7 @@ for index, name in ipairs(KEYS) do
 end
 return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "d87e661856f17fd001b3c0b8b06c849106b9ee3a",
+  sha1: "80c5fe6aff123b36f9d5ba101f28d59793e5d0c0",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

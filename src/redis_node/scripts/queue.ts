@@ -132,14 +132,14 @@ end`,
   // its number; `nil` for a ticket of one key. The name begins with what is common to the keys of
   // most pools, because a user may only have the right to such names, and a cluster has them in one
   // slot by their hash tag.
-  `local function turnOf(ticket, key)
+  `local function poolTurnName(ticket, key)
   local id = ticket:match('^(.*%.)%d+$')
   return id and 'hasp:turn:' .. (key:match('^.*%W') or '') .. id, id
 end`,
   // Whether a pool's ticket has its turn for another key: so each of several keys that are free
   // goes to another ticket.
   `local function busy(ticket, key)
-  local name, id = turnOf(ticket, key)
+  local name, id = poolTurnName(ticket, key)
   local other = name and redis.pcall('GET', name)
   if type(other) ~= 'string' or other == key then return false end
   local whose = redis.pcall('GET', 'hasp:turn:' .. other)
@@ -147,7 +147,7 @@ end`,
 end`,
   // Whose turn it is for the key, and for how long yet: if 0 or less, the turn is over. `nil` if
   // nobody has had one, or the ticket has left the queue.
-  `local function turn(key)
+  `local function whoseTurn(key)
   local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
   if type(ticket) ~= 'string' then return nil end
   if type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' or gone(ticket) then return nil end
@@ -161,7 +161,7 @@ end`,
   // has no receiver.
   `local function notify(key, own, keepsTurn)
   local queue, rank, ticket, leftMs = 'hasp:queue:' .. key, 0, nil, 0
-  if keepsTurn then ticket, leftMs = turn(key) end
+  if keepsTurn then ticket, leftMs = whoseTurn(key) end
   if ticket and ticket ~= own and leftMs > 0 then return leftMs end
   while true do
     local near = redis.pcall('ZRANGE', queue, rank, rank + 4)
@@ -172,7 +172,7 @@ end`,
     else
       local receivers = (own or near[2]) and gone(first) and 0 or publish(first, first)
       if receivers ~= 0 then
-        local waitMs, name = patienceMs(first), turnOf(first, key)
+        local waitMs, name = patienceMs(first), poolTurnName(first, key)
         local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
         if type(receivers) ~= 'number' or set.err then return false end
         if name then redis.pcall('SET', name, key, 'PX', waitMs) end
@@ -233,7 +233,7 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
   local first = redis.pcall('ZRANGE', queue, 0, 1, 'WITHSCORES')
   if not first[1] or first[1] == own then return false end
   if agreed == '1' and tonumber(score) < tonumber(first[2]) then return false end
-  local ticket, leftMs = turn(key)
+  local ticket, leftMs = whoseTurn(key)
   if ticket == own then return false end
   if not ticket then return notify(key, own) end
   if first[3] and not redis.pcall('ZSCORE', queue, own) then leftMs = leftMs + ${WATCH_STEP_MS} end

@@ -144,7 +144,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "044f9b5821433221607d741d2b970c216fc2a1e9",
+  sha1: "b9b096f0d05c8b497f384bd2555b255ac18a2e37",
 };
 
 /**
@@ -182,7 +182,7 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "93f92ff968c583a900886c8e0ed361ee99e3511c",
+  sha1: "a4d851ea0aebc3f37de6c993ee7975f381e13cac",
 };
 
 /**
@@ -208,5 +208,5 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
 end`,
     RELEASE_LUA,
   ),
-  sha1: "1545fde9665a0009ff83aad1eafd686ecd94cfe1",
+  sha1: "93353bb519d1dfb56d8b93cdbc61827d2bc94f61",
 };

@@ -39,7 +39,7 @@ if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
 end
 return replies`,
   ),
-  sha1: "50311ef4b5a50b8493ac521742a7270955c0e165",
+  sha1: "c9f8819cbc6a9eb7d2b11b3016bd22ca1f352eff",
 };
 
 /**
@@ -65,7 +65,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
     `local notified = notify(key, nil, not found)
 return found and (notified and 2 or 1) or 0`,
   ),
-  sha1: "201b89c8c5788d84185aca8fbc3737b24dbdcbbb",
+  sha1: "3b7b7febb4bbcf711e023e64aab965ece0b3e5d8",
 };
 
 /**
@@ -131,7 +131,7 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
 end`,
     RELEASE_LUA,
   ),
-  sha1: "98780651b48862f6fcbe7545097d315fbf714216",
+  sha1: "e1c8329f473a98dd39f7c601fc48b1bdb5255466",
 };
 
 /**
@@ -156,5 +156,5 @@ for index, key in ipairs(KEYS) do
 end
 return 1`,
   ),
-  sha1: "193648724d786e556a4620d7e14984962ea70e8a",
+  sha1: "4ca9c8f68039517091e9ebb6ebc96ae05abb842f",
 };
