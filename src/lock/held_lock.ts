@@ -265,7 +265,7 @@ export class HeldLock extends TimerEntry {
     this.#beginCooldown();
     if (reason === "gone" || reason === "closed") this.#takeBack();
     else this.#takeBackLater();
-    this.round.ticket = undefined; // it is the next caller's now
+    this.round.ticket = undefined; // what takes the keys back later is about the keys alone
     const heldMs = this.round.tookMs;
     this.inContext(() => {
       this.#signal?.look();

@@ -1,5 +1,5 @@
 /**
- * Extending a lock, and many at once.
+ * Extending a lock ({@linkcode EXTEND}), and many at once.
  *
  * @module
  */
@@ -50,7 +50,8 @@ return found`,
  * is done.
  *
  * If it `shortens`, because the lock has ended and its keys are to live on for a while, every key
- * that holds the value gets the TTL, and those who wait are notified when it expires.
+ * that holds the value gets the TTL, and the watchers are notified of when it expires (`announce`
+ * in `queue.ts`).
  *
  * It never sets a key, because nothing that is not certain to be held may come back: the client
  * that asked may have lost the lock by the time that this runs. A missing key is set again by a

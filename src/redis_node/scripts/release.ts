@@ -1,6 +1,6 @@
 /**
- * Releasing a lock, and many at once, or taking a ticket out of queues; and giving the next waiter
- * its turn.
+ * Releasing a lock ({@linkcode RELEASE}), and many at once, or taking a ticket out of queues; and
+ * giving the next waiter its turn.
  *
  * @module
  */
