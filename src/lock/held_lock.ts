@@ -405,6 +405,16 @@ export class HeldLock extends TimerEntry {
     wheel.schedule(this, dueMs - wheel.continuous.steppedMs);
   }
 
+  /**
+   * Ends the lock: it is not held from here on (step 6), and no node sends anything more for it
+   * that could set a key.
+   */
+  #finish(end: "released" | "handed-over" | LockLostError): void {
+    this.#end = end;
+    this.client.wheel.cancel(this);
+    this.round.cancel();
+  }
+
   async #release(): Promise<boolean> {
     const { client, settings, active } = this;
     // mutation: held-after-release
@@ -424,16 +434,6 @@ export class HeldLock extends TimerEntry {
     await asked;
     if (inside) client.releases.leave();
     return this.#concludeRelease(round, active, keptMs);
-  }
-
-  /**
-   * Ends the lock: it is not held from here on (step 6), and no node sends anything more for it
-   * that could set a key.
-   */
-  #finish(end: "released" | "handed-over" | LockLostError): void {
-    this.#end = end;
-    this.client.wheel.cancel(this);
-    this.round.cancel();
   }
 
   /** Apart from the function that waits, because the locals of that one are on the heap. */

@@ -5,7 +5,8 @@
  * and is undone before the next if it fails. So the argument in `acquire.ts` holds for it, key by
  * key, and k keys have k holders at most. What nodes say about the other keys, and which queues a
  * ticket stands in, only decides for which key the next attempt is. Nodes that counted holders
- * would not do: of three nodes that each admit two of three callers, every caller may have two.
+ * would not do: of three nodes that each admit two of three callers, every caller may have two; and
+ * a larger quorum would tolerate no failed node.
  *
  * @module
  */

@@ -22,8 +22,9 @@ const GROUP_LENGTH_MAX = 256;
  * Requests that one command puts to a node. What fails, fails for each of them; the node passes
  * replies on one by one.
  *
- * The first node that is asked builds it, and leaves it in `shared` of every request behind the
- * first. A further node that was asked the same so far finds it there, and only counts.
+ * The first node that is asked builds it, and leaves it in `shared` of every request but the first,
+ * which may stay alone. A further node that was asked the same so far finds it in that of the
+ * second, and from then on only counts.
  */
 export class RequestGroup implements GroupRequest {
   /** The operation of one of them alone. */

@@ -21,7 +21,7 @@ const END_LATER_MS = 500;
 export interface WaitingCall {
   /** The name of its local queue. */
   readonly localName: string;
-  /** What it asks for now. */
+  /** The name of what it asks for now, by which the client remembers that others wait for that. */
   readonly contendedName: string;
   /** The keys. */
   readonly keys: readonly string[];
@@ -36,7 +36,7 @@ export class Ticket implements QueueTicket {
   /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
   score = 0;
   agreed = false;
-  /** How often in a row it was sent because more nodes can notify it. */
+  /** How often in a row it was sent because more nodes can notify it; its waiter counts from 0. */
   joins = 0;
   /** Its id without the patience and the end. */
   readonly name: string;

@@ -65,7 +65,10 @@ export function lua(...parts: readonly string[]): string {
  * integer.
  */
 export interface Operation<Content = QuorumRequest> extends Partial<Script> {
-  /** What it does: sets the keys, extends them, raises their counters, or deletes them. */
+  /**
+   * What it does: sets the keys, extends them, raises their counters, or takes something back. What
+   * takes back is sent again if it failed; what sets or extends is refused if there is no room.
+   */
   readonly kind: "acquire" | "extend" | "raise" | "release";
   /**
    * Whether it puts the request's ticket in the queues if it denies. `argv` and `read` look at it,
