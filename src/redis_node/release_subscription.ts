@@ -244,6 +244,9 @@ export class ReleaseSubscription {
   /**
    * Asks for the time and sends a message to itself, which shows that `PUBLISH` is allowed and that
    * messages arrive.
+   *
+   * @param again Whether it only checks once more, on the same connections: then the listener is
+   * called only if something has changed.
    */
   async #probe(again = false): Promise<void> {
     if (this.#probing) return;
@@ -253,18 +256,18 @@ export class ReleaseSubscription {
     const probe = () => this.#probe(again);
     const sentMs = this.#nowMs;
     const commands = [["TIME"], ["PUBLISH", this.#channel, ""]];
-    const [time, received] = await repliesTo(this.#commands, commands).catch(() => []);
+    const [time, receivers] = await repliesTo(this.#commands, commands).catch(() => []);
     this.#probing = false;
     if (this.#sinceMs === undefined) return;
     if (this.#attempt !== attempt) return void this.#probe();
-    if (received === undefined) {
+    if (receivers === undefined) {
       this.#listening = false;
       this.#listener!.onUnsubscribed(this.#nodeIndex); // until commands are possible again
       if (this.#commands.open) this.#wait(BUSY_DELAY_MS, probe);
-    } else if (received instanceof ReplyError) {
-      if (received.commandRefused) this.onRefused(received);
+    } else if (receivers instanceof ReplyError) {
+      if (receivers.commandRefused) this.onRefused(receivers);
       else this.#wait(BUSY_DELAY_MS, probe);
-    } else if (typeof received === "number" && received > 0) {
+    } else if (typeof receivers === "number" && receivers > 0) {
       this.#unreceived = 0;
       const known = again && this.#listening;
       this.#listening = true;
