@@ -148,12 +148,13 @@ function waitForRoom(call: LockCall): Promise<boolean> {
 /** A call has its lock: decides which call of this client may ask next, and when. */
 function settleQueue(call: LockCall, held: HeldLock): void {
   const { client: { localQueues }, localName, pool, mode, waiter } = call;
+  // Others need not wait for the end of such a lock, so its ticket leaves the queues now.
+  if (waiter && (pool || mode)) localQueues.dropWaiter(localName, held.round);
   if (pool) {
     // The next one asks at once, for another key. Calls for this key wait until the lock ends.
-    pool.won(call, held, waiter !== undefined);
+    pool.won(call, held);
   } else if (mode) {
     // All that wait behind it ask at once, and enter beside it.
-    if (waiter) localQueues.dropWaiter(localName, held.round);
     localQueues.admit(localName, call);
     localQueues.addReader(keysName(call.keys), held);
   } else {

@@ -98,14 +98,10 @@ export class Pool {
     this.place = named ? place : this.#choose();
   }
 
-  /**
-   * The call has one of the keys: the next call of this client may ask for another, and this one
-   * leaves the queues.
-   */
-  won(call: object, held: HeldLock, waited: boolean): void {
+  /** The call has one of the keys: the next call of this client may ask for another. */
+  won(call: object, held: HeldLock): void {
     const { localQueues, lastPlaces } = this.#client;
     setLatest(lastPlaces, this.name, this.place, LAST_PLACES_MAX);
-    if (waited) localQueues.dropWaiter(this.name, held.round);
     localQueues.leave(this.name, call);
     localQueues.enter(this.key, held);
   }
