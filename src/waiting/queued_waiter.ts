@@ -10,7 +10,8 @@
  *
  * - A node has notified it (`#planNotified`), unless the lock is left to clients of other libraries
  *   for a moment.
- * - Another's turn is over, and that client has not used it ({@linkcode WatchedTurn}).
+ * - Another's turn is over, and that client has not used it; or a key expires that a lock which has
+ *   ended kept ({@linkcode WatchedTurn}).
  * - So many of the keys in its way have expired that a quorum is possible; or, ever more rarely,
  *   nothing has happened (`#planUnnotified`).
  * - Too few nodes can notify it, so it polls (`#planAsk`); or one more can than when it last asked
