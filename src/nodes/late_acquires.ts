@@ -12,7 +12,7 @@
  * @module
  */
 import { setLatest } from "../bounded_map.ts";
-import type { Release } from "../redis_node/command_sender.ts";
+import type { Release } from "../redis_node/scripts/script.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** The first delay between two releases, in milliseconds; doubled each time. */

@@ -10,12 +10,7 @@ import type { Command } from "../redis/encoder.ts";
 import type { ConnectionError, ReplyError } from "../redis/errors.ts";
 import type { AvailabilityEvents } from "../redis/connection.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
-
-/** What a release needs of a request. */
-export type Release = Pick<
-  QuorumRequest,
-  "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode" | "keptMs"
->;
+import type { Release } from "./scripts/script.ts";
 
 /** A command, and what it means for locks. */
 export interface LockCommand extends Command {

@@ -7,13 +7,18 @@ import { DENIED, GRANTED, type Outcome, QUEUED } from "../quorum/outcome.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { QueuePosition } from "../quorum/queue_ticket.ts";
 import type { RawReply } from "../redis/reply.ts";
-import type { Release } from "./command_sender.ts";
 import { ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import { GIVE_BACK } from "./scripts/adopt.ts";
 import { EXTEND } from "./scripts/extend.ts";
 import { ACQUIRE_COUNTED } from "./scripts/fencing.ts";
 import { queuePosition } from "./scripts/queue.ts";
-import { isNumber, oneOf, type Operation, type ScriptOperation } from "./scripts/script.ts";
+import {
+  isNumber,
+  oneOf,
+  type Operation,
+  type Release,
+  type ScriptOperation,
+} from "./scripts/script.ts";
 import { ACQUIRE_ANY } from "./scripts/pool.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";

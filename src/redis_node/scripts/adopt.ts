@@ -4,9 +4,8 @@
  * @module
  */
 import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
-import type { Release } from "../command_sender.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import { grantOf, hintArg, lua, oneOf, type ScriptOperation } from "./script.ts";
+import { grantOf, hintArg, lua, oneOf, type Release, type ScriptOperation } from "./script.ts";
 
 /**
  * Gives all keys the value if all of them hold the one that it replaces, and none of them a shorter

@@ -24,12 +24,11 @@
  *
  * @module
  */
-import type { Release } from "../command_sender.ts";
 import { ACQUIRE_OR_WAIT } from "./acquire.ts";
 import { EXTEND } from "./extend.ts";
 import { ASK_LUA, JOIN_LUA, NOTIFY_LUA, PASS_LUA } from "./queue.ts";
 import { RELEASE_LUA, RELEASE_QUEUED } from "./release.ts";
-import { lua, NONE, type ScriptOperation, ticketArgs } from "./script.ts";
+import { lua, NONE, type Release, type ScriptOperation, ticketArgs } from "./script.ts";
 
 /** What a key reads while readers hold it. */
 export const SHARED = "hasp:shared";

@@ -5,10 +5,9 @@
  * @module
  */
 import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
-import type { Release } from "../command_sender.ts";
 import { FOUND_LUA } from "./extend.ts";
 import { NOTIFY_LUA, PASS_LUA, QUEUE_TTL_MS } from "./queue.ts";
-import { type GroupRequest, lua, oneOf, type ScriptOperation } from "./script.ts";
+import { type GroupRequest, lua, oneOf, type Release, type ScriptOperation } from "./script.ts";
 
 /**
  * Does what {@linkcode RELEASE} does for each key, and returns what that returns, or its error.

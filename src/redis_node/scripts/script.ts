@@ -88,6 +88,12 @@ export interface Operation<Content = QuorumRequest> extends Partial<Script> {
 /** An operation with a script. */
 export type ScriptOperation<Content = QuorumRequest> = Operation<Content> & Script;
 
+/** What a release needs of a request. */
+export type Release = Pick<
+  QuorumRequest,
+  "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode" | "keptMs"
+>;
+
 /** Requests whose keys one script gets; it replies to each as to the operation of one alone. */
 export interface GroupRequest extends QuorumRequest {
   readonly requests: readonly QuorumRequest[];
