@@ -61,12 +61,12 @@ end
 if not blocked then
   local leaving = ticket and take(key, ticket .. place, overtakes) or {}
   leaving[#leaving + 1] = ticket and ticket .. place
-  for index, name in ipairs(ticket and KEYS or {}) do
+  for index, other in ipairs(ticket and KEYS or {}) do
     if index ~= place then
-      local names = {}
-      for _, one in ipairs(leaving) do names[#names + 1] = (one:match('^(.*%.)%d+$') or one) .. index end
-      local haveLeft = redis.call('ZREM', 'hasp:queue:' .. name, unpack(names)) > 0
-      if haveLeft then pass(name, nil, redis.pcall('GET', name), true) end
+      local tickets = {}
+      for _, left in ipairs(leaving) do tickets[#tickets + 1] = (left:match('^(.*%.)%d+$') or left) .. index end
+      local haveLeft = redis.call('ZREM', 'hasp:queue:' .. other, unpack(tickets)) > 0
+      if haveLeft then pass(other, nil, redis.pcall('GET', other), true) end
     end
   end
   local granted = hint == '' and 1 or fence({ key }, 0, hint, 1)
@@ -75,7 +75,7 @@ if not blocked then
 end`,
     // Says which keys are free, without a ticket.
     `local free, pttls = 0, {}
-for index, name in ipairs(KEYS) do pttls[index] = redis.call('PTTL', name) end
+for index, one in ipairs(KEYS) do pttls[index] = redis.call('PTTL', one) end
 if not ticket then
   for index, pttl in ipairs(pttls) do
     if pttl == -2 then free = free + math.floor(2 ^ (index - 1)) end
@@ -86,19 +86,19 @@ end`,
     `local score, nowUs = scoreOf({ key }, ticket .. place, asked, agreed)
 local heldMs, ahead, reserved, behind
 local length, foreign, waitMs = 0, 0, 0
-for index, name in ipairs(KEYS) do
-  local pttl, rank, size = pttls[index], stand(name, ticket .. index, score)
+for index, one in ipairs(KEYS) do
+  local pttl, rank, size = pttls[index], stand(one, ticket .. index, score)
   ahead, length = math.min(ahead or rank, rank), math.max(length, size)
   if pttl ~= -2 then
-    foreign = math.max(foreign, (holderOf(name)))
-    if index == place then redis.call('DEL', 'hasp:turn:' .. name) end
+    foreign = math.max(foreign, (holderOf(one)))
+    if index == place then redis.call('DEL', 'hasp:turn:' .. one) end
   else
-    local whose, leftMs = whoseTurn(name)
+    local whose, leftMs = whoseTurn(one)
     if rank == 0 or whose == ticket .. index or shares(rank, whose) then
       free = free + math.floor(2 ^ (index - 1))
     elseif not reserved then
       reserved, behind = index, rank
-      waitMs = whose and math.max(leftMs, 1) or patienceMs(redis.call('ZRANGE', 'hasp:queue:' .. name, 0, 0)[1])
+      waitMs = whose and math.max(leftMs, 1) or patienceMs(redis.call('ZRANGE', 'hasp:queue:' .. one, 0, 0)[1])
     end
   end
   if pttl ~= -1 and (not heldMs or heldMs == -1 or pttl < heldMs) then heldMs = pttl end
@@ -106,7 +106,7 @@ for index, name in ipairs(KEYS) do
 end
 return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "80c5fe6aff123b36f9d5ba101f28d59793e5d0c0",
+  sha1: "225ed4c069db4b37e2134ce9b6519ebc9290aee4",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
