@@ -3,10 +3,29 @@
  *
  * @module
  */
-import { DENIED, QUEUED } from "../../quorum/outcome.ts";
+import { DENIED, type Outcome, QUEUED } from "../../quorum/outcome.ts";
+import type { QuorumRequest } from "../../quorum/quorum_node.ts";
+import type { RawReply } from "../../redis/reply.ts";
 import { FENCE_LUA } from "./fencing.ts";
 import { ASK_LUA, isPosition, JOIN_LUA, NOTIFY_LUA, POSITION_LENGTH } from "./queue.ts";
-import { grantOf, hintArg, lua, type ScriptOperation, ticketArgs } from "./script.ts";
+import {
+  grantOf,
+  hintArg,
+  lua,
+  type Operation,
+  type ScriptOperation,
+  ticketArgs,
+} from "./script.ts";
+
+/** Reads a grant, a position in queues, or, of a caller that does not queue, a denial. */
+export function readAcquired(
+  this: Operation,
+  reply: RawReply,
+  request: QuorumRequest,
+): Outcome | undefined {
+  if (this.queues && isPosition(reply, POSITION_LENGTH)) return QUEUED;
+  return !this.queues && reply === 0 ? DENIED : grantOf(reply, request);
+}
 
 /**
  * Sets all keys and leaves their queues, or sets none and stands in their queues. Without a ticket,
@@ -59,8 +78,5 @@ end`,
     JOIN_LUA,
   ),
   sha1: "7f96646540b5dc6b18efa8d52c7c89b5b4d98e74",
-  read(reply, request) {
-    if (this.queues && isPosition(reply, POSITION_LENGTH)) return QUEUED;
-    return !this.queues && reply === 0 ? DENIED : grantOf(reply, request);
-  },
+  read: readAcquired,
 };

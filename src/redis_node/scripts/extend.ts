@@ -4,11 +4,17 @@
  * @module
  */
 import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
+import type { QuorumRequest } from "../../quorum/quorum_node.ts";
 import { NOTIFY_LUA } from "./queue.ts";
 import { type GroupRequest, lua, oneOf, type ScriptOperation } from "./script.ts";
 
 // mutation: missing-key-counts-as-extended
-const read = oneOf(DENIED, GRANTED, MISSING);
+export const readExtended = /* @__PURE__ */ oneOf(DENIED, GRANTED, MISSING);
+
+/** `ARGV` of an extension. */
+export function extendArgs({ value, ttlMs, shortens }: QuorumRequest): string[] {
+  return shortens ? [value, String(ttlMs), "1"] : [value, String(ttlMs)];
+}
 
 /** What each key holds; of a missing one `false`, of one that holds no text `GET`'s error. */
 export const FOUND_LUA = `local function foundIn(keys)
@@ -60,9 +66,7 @@ return found`,
 export const EXTEND: ScriptOperation = {
   kind: "extend",
   many: EXTEND_MANY,
-  argv({ value, ttlMs, shortens }) {
-    return shortens ? [value, String(ttlMs), "1"] : [value, String(ttlMs)];
-  },
+  argv: extendArgs,
   source: /* @__PURE__ */ lua(
     `local value, ttl, shortens = ARGV[1], ARGV[2], ARGV[3]
 local reply = 1
@@ -79,5 +83,5 @@ if not shortens then return reply end`,
 return reply`,
   ),
   sha1: "37d3bc69ec7095e2b7c4284d053ada155c2b8814",
-  read,
+  read: readExtended,
 };

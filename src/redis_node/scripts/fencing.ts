@@ -36,7 +36,8 @@ const COUNT_MAX = Number.MAX_SAFE_INTEGER;
 /** Numbers are written by `string.format`, because `tostring` keeps only fourteen digits. */
 export const FENCE_LUA: string = /* @__PURE__ */ lua(
   // The counter of a key.
-  `local function countOf(key)
+  () =>
+    `local function countOf(key)
   local name = 'hasp:fence:' .. key
   local text = redis.call('GET', name) or '0'
   local value = (text == '0' or text:find('^[1-9]%d*$')) and tonumber(text)
@@ -47,7 +48,8 @@ end`,
   // them calls for, if that is more. A counter calls for its own value and a step, a missing one
   // for the clock, or the hint if that is near the clock. So a lock on several keys, for which the
   // step is 1, has one token, which exceeds all earlier ones of each key.
-  `local function fence(keys, token, hint, step)
+  () =>
+    `local function fence(keys, token, hint, step)
   local time = redis.call('TIME')
   local nowUs = time[1] * 1000000 + time[2]
   local start = math.abs(hint - nowUs) > ${HINT_TOLERANCE_US} and nowUs or tonumber(hint)
@@ -81,7 +83,8 @@ end`,
 export const ACQUIRE_COUNTED: ScriptOperation = {
   kind: "acquire",
   argv: (request) => [request.value, String(request.ttlMs), hintArg(request)],
-  source: `local key, value, ttl, hint = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
+  source: /* @__PURE__ */ lua(() =>
+    `local key, value, ttl, hint = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 if not redis.call('SET', key, value, 'NX', 'PX', ttl) then return 0 end
 local name = 'hasp:fence:' .. key
 local count = redis.pcall('INCR', name)
@@ -96,7 +99,8 @@ if count < 1 or math.max(count, start) > ${COUNT_MAX} then
 end
 if count > 1 and count > start - ${COUNTER_AGE_US_MAX} then return count end
 redis.call('SET', name, text or string.format('%.0f', start), 'PX', '${COUNTER_TTL_MS}')
-return start`,
+return start`
+  ),
   sha1: "0f8ee5a59747ce50b9ca81c654127d692bf47771",
   read: (reply, request) => reply === 0 ? DENIED : grantOf(reply, request),
 };
@@ -112,7 +116,8 @@ export const RAISE: ScriptOperation = {
   argv: ({ value, counterFloor }) => [value, String(counterFloor)],
   source: /* @__PURE__ */ lua(
     FENCE_LUA,
-    `local value, token = ARGV[1], tonumber(ARGV[2])
+    () =>
+      `local value, token = ARGV[1], tonumber(ARGV[2])
 for _, key in ipairs(KEYS) do
   if redis.call('GET', key) ~= value then return 0 end
 end

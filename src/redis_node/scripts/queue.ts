@@ -100,7 +100,8 @@ end`,
   return not id or (remainingMs(ticket) or 1) <= 0 or redis.pcall('PUBSUB', 'NUMSUB', 'hasp:wake:' .. id)[2] == 0
 end`,
   // How long the ticket's turn lasts: the farther its client is, the longer.
-  `local function patienceMs(ticket)
+  () =>
+    `local function patienceMs(ticket)
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
 end`,
   // Who watches a turn: the ticket at an `index` of the tickets `near` the first, the third behind
@@ -115,7 +116,8 @@ end`,
 end`,
   // Notifies these watchers, but for `own`, to ask after a time, each later than the one before.
   // Returns the time of one more.
-  `local function watch(queue, near, index, waitMs, own)
+  () =>
+    `local function watch(queue, near, index, waitMs, own)
   for _, watcher in ipairs(watchers(queue, near, index)) do
     if watcher ~= own and publish(watcher, watcher .. '+' .. waitMs) ~= 0 then
       waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS}
@@ -147,7 +149,8 @@ end`,
 end`,
   // Whose turn it is for the key, and for how long yet: if 0 or less, the turn is over. `nil` if
   // nobody has had one, or the ticket has left the queue.
-  `local function whoseTurn(key)
+  () =>
+    `local function whoseTurn(key)
   local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
   if type(ticket) ~= 'string' then return nil end
   if type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' or gone(ticket) then return nil end
@@ -159,7 +162,8 @@ end`,
   // waits; `false` if the ticket is `own`, if nobody waits who is not busy, or if the node refuses
   // what it takes. It does not ask whether the client of a single ticket is gone: then the message
   // has no receiver.
-  `local function notify(key, own, keepsTurn)
+  () =>
+    `local function notify(key, own, keepsTurn)
   local queue, rank, ticket, leftMs = 'hasp:queue:' .. key, 0, nil, 0
   if keepsTurn then ticket, leftMs = whoseTurn(key) end
   if ticket and ticket ~= own and leftMs > 0 then return leftMs end
@@ -228,7 +232,8 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
   // turn of one ahead is over. If several wait and `own` is not in the queue, it may do that 50 ms
   // later. If a quorum has `agreed` on the score of `own`, and the first's is later, `own` has only
   // lost its position on this node.
-  `local function blockedMs(key, own, score, agreed)
+  () =>
+    `local function blockedMs(key, own, score, agreed)
   local queue = 'hasp:queue:' .. key
   local first = redis.pcall('ZRANGE', queue, 0, 1, 'WITHSCORES')
   if not first[1] or first[1] == own then return false end
@@ -263,7 +268,8 @@ end`,
 end`,
   // The score that a ticket gets in the queues of the keys: `asked`, unless its client's clock may
   // be wrong, as the head of this file says. Also returns the node's time; both in microseconds.
-  `local function scoreOf(keys, ticket, asked, agreed)
+  () =>
+    `local function scoreOf(keys, ticket, asked, agreed)
   local time = redis.call('TIME')
   local nowUs = time[1] * 1000000 + time[2]
   local score, has, last = tonumber(asked), nil, 0
@@ -278,7 +284,8 @@ end`,
   return score, nowUs
 end`,
   // Puts a ticket into a key's queue. Returns how many are ahead of it, and how many there are.
-  `local function stand(key, ticket, score)
+  () =>
+    `local function stand(key, ticket, score)
   local queue = 'hasp:queue:' .. key
   redis.call('ZADD', queue, score, ticket)
   redis.call('PEXPIRE', queue, ${QUEUE_TTL_MS})

@@ -24,10 +24,10 @@
  *
  * @module
  */
-import { ACQUIRE_OR_WAIT } from "./acquire.ts";
-import { EXTEND } from "./extend.ts";
+import { readAcquired } from "./acquire.ts";
+import { extendArgs, readExtended } from "./extend.ts";
 import { ASK_LUA, JOIN_LUA, NOTIFY_LUA, PASS_LUA } from "./queue.ts";
-import { RELEASE_LUA, RELEASE_QUEUED } from "./release.ts";
+import { readReleased, RELEASE_LUA, releaseArgs } from "./release.ts";
 import { lua, NONE, type Release, type ScriptOperation, ticketArgs } from "./script.ts";
 
 /** What a key reads while readers hold it. */
@@ -92,7 +92,7 @@ export const ACQUIRE_SHARED: ScriptOperation = {
     const queueArgs = this.queues ? ticketArgs(ticket!) : entersAtOnce ? [] : [NONE];
     return [value, String(ttlMs), ...queueArgs];
   },
-  read: ACQUIRE_OR_WAIT.read,
+  read: readAcquired,
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     PASS_LUA,
@@ -155,8 +155,8 @@ end`,
  */
 export const EXTEND_SHARED: ScriptOperation = {
   kind: "extend",
-  argv: EXTEND.argv,
-  read: EXTEND.read,
+  argv: extendArgs,
+  read: readExtended,
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     PASS_LUA,
@@ -192,8 +192,8 @@ return reply`,
  */
 export const RELEASE_SHARED: ScriptOperation<Release> = {
   kind: "release",
-  argv: RELEASE_QUEUED.argv,
-  read: RELEASE_QUEUED.read,
+  argv: releaseArgs,
+  read: readReleased,
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     PASS_LUA,

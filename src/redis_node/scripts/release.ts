@@ -9,6 +9,14 @@ import { FOUND_LUA } from "./extend.ts";
 import { NOTIFY_LUA, PASS_LUA, QUEUE_TTL_MS } from "./queue.ts";
 import { type GroupRequest, lua, oneOf, type Release, type ScriptOperation } from "./script.ts";
 
+export const readReleased = /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED);
+
+/** `ARGV` of a release that takes a ticket out of the queues, or puts it back. */
+export function releaseArgs({ value, ticket, keepsTicket }: Release): string[] {
+  if (!ticket) return [value];
+  return [value, ticket.ticketId, ...keepsTicket ? [String(ticket.score)] : []];
+}
+
 /**
  * Does what {@linkcode RELEASE} does for each key, and returns what that returns, or its error.
  * Without waiters it makes three calls for all keys that hold their values.
@@ -50,7 +58,7 @@ export const RELEASE: ScriptOperation<Release> = {
   kind: "release",
   many: RELEASE_MANY,
   argv: ({ value }) => [value],
-  read: /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED),
+  read: readReleased,
   source: /* @__PURE__ */ lua(
     `local key, value = KEYS[1], ARGV[1]
 local found = redis.call('GET', key)
@@ -85,7 +93,8 @@ end`,
   // Takes the ticket out of the queues, or with its score puts it back if it has had a key.
   // Notifies who may be next where the value or the ticket was; and, unless it is a pool, where a
   // key is free.
-  `local waiting = false
+  () =>
+    `local waiting = false
 for index, key in ipairs(KEYS) do
   local queue, own, hasLeft = 'hasp:queue:' .. key, ticket, false
   if pooled then own = ticket .. index end
@@ -114,11 +123,8 @@ return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0
  */
 export const RELEASE_QUEUED: ScriptOperation<Release> = {
   kind: "release",
-  argv({ value, ticket, keepsTicket }) {
-    if (!ticket) return [value];
-    return [value, ticket.ticketId, ...keepsTicket ? [String(ticket.score)] : []];
-  },
-  read: RELEASE.read,
+  argv: releaseArgs,
+  read: readReleased,
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     PASS_LUA,

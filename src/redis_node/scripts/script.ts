@@ -55,9 +55,13 @@ export interface Script {
   readonly sha1: string;
 }
 
-/** Joins the parts of a script: mostly functions, each with a comment above it that is not sent. */
-export function lua(...parts: readonly string[]): string {
-  return parts.join("\n");
+/**
+ * Joins the parts of a script: mostly functions, each with a comment above it that is not sent. A
+ * part with a number from TypeScript is made by a function: bundlers keep a text with a number in
+ * it, although nobody uses the script.
+ */
+export function lua(...parts: readonly (string | (() => string))[]): string {
+  return parts.map((part) => typeof part === "string" ? part : part()).join("\n");
 }
 
 /**
