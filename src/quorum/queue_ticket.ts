@@ -121,7 +121,8 @@ export interface TimeReading {
  * What a node reports about a key that a ticket waits for. `first`: the key is free, and it is the
  * ticket's turn. `beside`: readers hold the key, and the ticket, a reader's, may enter beside them.
  * `watch`: the key is free, but it is another's turn, or a lock that has ended keeps the key; the
- * ticket is to ask when that is over. `taken`: another took the key.
+ * ticket is to ask when that is over. `taken`: another took the key; the ticket is to ask when the
+ * key expires.
  */
 export type QueueNotice = "first" | "beside" | "watch" | "taken";
 
@@ -132,8 +133,8 @@ export interface QueueMessage {
   /** What happened, and where the ticket stands. */
   readonly notice: QueueNotice;
   /**
-   * Only with `watch`: how long to wait before asking, in milliseconds: until that is over, and
-   * longer for each watcher behind the first.
+   * Only with `watch` and `taken`: how long to wait before asking, in milliseconds: until that is
+   * over or the key expires, and longer for each watcher behind the first.
    */
   readonly waitMs?: number;
   /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */

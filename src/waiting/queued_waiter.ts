@@ -101,6 +101,8 @@ export class QueuedWaiter implements TicketListener {
   #notifiedMs = Infinity;
   /** The turn of another. */
   readonly #turn: WatchedTurn;
+  /** When the keys expire that another has taken since the last ask. */
+  #expiryMs = Infinity;
   /** When to ask for any other reason. */
   #askMs = Infinity;
   /** Plans the next ask again, while too few nodes have answered the last one. */
@@ -151,6 +153,7 @@ export class QueuedWaiter implements TicketListener {
    */
   nextTicket(leftMs: number): QueueTicket | undefined {
     this.#notifiedOn = 0;
+    this.#expiryMs = Infinity;
     this.#isBeside = true;
     const isReady = this.ticket.prepare(this.#nowMs, leftMs);
     return isReady ? this.ticket : undefined;
@@ -189,7 +192,7 @@ export class QueuedWaiter implements TicketListener {
     this.#plan(attempt, denied);
     const dueMs = () => {
       const notifiedMs = Math.max(this.#notifiedMs, this.#resource.concededUntilMs);
-      return Math.min(notifiedMs, this.#askMs, this.#turn.endMs);
+      return Math.min(notifiedMs, this.#askMs, this.#turn.endMs, this.#expiryMs);
     };
     await this.#sleepUntil(dueMs, limitMs, signal);
     this.#planAgain?.(); // only to note what votes show that came meanwhile
@@ -233,7 +236,7 @@ export class QueuedWaiter implements TicketListener {
     } else if (this.#unanswered || !this.#turn.watch(place)) {
       return;
     } else if (notice === "taken") {
-      this.#turn.onTaken(nodeIndex);
+      if (this.#turn.onTaken(nodeIndex)) this.#expiryMs = this.#nowMs + waitMs!;
     } else {
       const laterMs = OVERTAKE_LATER_MS * (0.5 + this.#random.fraction());
       this.#turn.onBegun(nodeIndex, this.#askAtEnd(waitMs! + laterMs));

@@ -45,11 +45,12 @@ export class WatchedTurn {
     if (!this.#isUsed) this.endAt(endMs);
   }
 
-  /** A node says that the key was taken. */
-  onTaken(nodeIndex: number): void {
+  /** A node says that the key was taken; returns whether the turn is used. */
+  onTaken(nodeIndex: number): boolean {
     this.#takenOn |= 1 << nodeIndex;
     // mutation: first-overtaken-though-it-took-the-key
     if (this.#isUsed) this.endMs = Infinity;
+    return this.#isUsed;
   }
 
   get #isUsed(): boolean {

@@ -170,7 +170,7 @@ export class KeyspaceNode implements QuorumNode {
   notify(
     member: string,
     notice: queue.QueueNotice = "first",
-    waitMs = 50,
+    waitMs = notice === "taken" ? 30_000 : 50,
   ): void {
     const { ticketId = member, place } = queue.splitTicket(member) ?? {};
     this.#listener!.onQueueMessage(this.#nodeIndex, { ticketId, notice, waitMs, place });

@@ -67,7 +67,7 @@ end`,
     // Takes the keys.
     `if not blocked then
   for index, key in ipairs(ticket and KEYS or {}) do
-    take(key, ticket, overtakes[index])
+    take(key, ticket, ttl, overtakes[index])
   end
   local granted = hint == '' and 1 or fence(KEYS, 0, hint, 1)
   for _, key in ipairs(KEYS) do
@@ -77,6 +77,6 @@ end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "7f96646540b5dc6b18efa8d52c7c89b5b4d98e74",
+  sha1: "f644dbaf2426606c3cecd9e0f084932ac01f7647",
   read: readAcquired,
 };

@@ -59,7 +59,7 @@ if not blocked and ticket then
   if shares(rank, redis.pcall('GET', 'hasp:turn:' .. key)) then blocked = false end
 end
 if not blocked then
-  local leaving = ticket and take(key, ticket .. place, overtakes) or {}
+  local leaving = ticket and take(key, ticket .. place, ttl, overtakes) or {}
   leaving[#leaving + 1] = ticket and ticket .. place
   for index, other in ipairs(ticket and KEYS or {}) do
     if index ~= place then
@@ -106,7 +106,7 @@ for index, one in ipairs(KEYS) do
 end
 return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "225ed4c069db4b37e2134ce9b6519ebc9290aee4",
+  sha1: "e463d1dfcba8ebb4aeee63bd744a3497970a3d8e",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

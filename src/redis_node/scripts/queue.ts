@@ -20,7 +20,8 @@
  *   key is free, and it is another's turn: the second, the fifth and the last get this message. Or
  *   a lock that has ended keeps the key until then: the first, the fourth and the last get it. Each
  *   waits at least 50 ms longer than the one before.
- * - `-`: another took the key, so there is nothing to ask for.
+ * - `-` and a time: another took the key, and it expires after so many milliseconds. Until then
+ *   there is nothing to ask for.
  * - `*`: readers hold the key, and the ticket, a reader's, may enter beside them.
  *
  * A script that frees a key gives the first ticket its turn. It keeps under `hasp:turn:<key>` whose
@@ -246,10 +247,11 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
   return false, true
 end`,
   // Takes a ticket out of the queue of a key that it is about to get, and ends the turn for it.
-  // Reports to the watchers that the key is taken. If it `overtakes`, drops all tickets ahead of
-  // it, too, or the first if it is not there itself; but not those that are busy. Notifies each:
-  // one that asks again gets its position back if a quorum has agreed on its score. Returns those.
-  `local function take(key, own, overtakes)
+  // Reports to the watchers that the key is taken for the `ttl`. If it `overtakes`, drops all
+  // tickets ahead of it, too, or the first if it is not there itself; but not those that are busy.
+  // Notifies each: one that asks again gets its position back if a quorum has agreed on its score.
+  // Returns those.
+  `local function take(key, own, ttl, overtakes)
   local queue = 'hasp:queue:' .. key
   local rank = overtakes and (redis.call('ZRANK', queue, own) or 1) or 0
   local overtaken = {}
@@ -263,7 +265,9 @@ end`,
   redis.call('ZREM', queue, own)
   redis.call('DEL', 'hasp:turn:' .. key)
   local near = redis.pcall('ZRANGE', queue, 0, 3)
-  for _, watcher in ipairs(watchers(queue, near, 1)) do publish(watcher, watcher .. '-') end
+  for step, watcher in ipairs(watchers(queue, near, 1)) do
+    publish(watcher, watcher .. '-' .. ttl + (step - 1) * ${WATCH_STEP_MS})
+  end
   return overtaken
 end`,
   // The score that a ticket gets in the queues of the keys: `asked`, unless its client's clock may
@@ -383,19 +387,17 @@ export function queuePosition(reply: RawReply): QueuePosition {
   };
 }
 
-/** What follows the ticket in a message: nothing, `*`, `-`, or `+<how long to wait>`. */
-const NEWS = /^(?:([*-])|\+(\d+))?$/u;
-/** What they mean. */
-const NOTICES = { "*": "beside", "-": "taken" } as const;
+/** What follows the ticket in a message: nothing, `*`, or `-` or `+` with how long to wait. */
+const NEWS = /^(?:\*|([-+])(\d+))?$/u;
 
 /** Reads a message on a client's channel; `undefined` if it is for no ticket. */
 export function readMessage(text: string): QueueMessage | undefined {
   const { ticketId, place, rest } = splitTicket(text) ?? {};
   const news = NEWS.exec(rest ?? " ");
   if (!ticketId || !news) return undefined;
-  const [, sign, waitMs] = news;
-  if (waitMs !== undefined) return { ticketId, place, notice: "watch", waitMs: Number(waitMs) };
-  return { ticketId, place, notice: sign ? NOTICES[sign as keyof typeof NOTICES] : "first" };
+  const [sign, timed, waitMs] = news;
+  if (!timed) return { ticketId, place, notice: sign ? "beside" : "first" };
+  return { ticketId, place, notice: timed === "+" ? "watch" : "taken", waitMs: Number(waitMs) };
 }
 
 /**

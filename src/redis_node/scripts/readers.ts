@@ -134,7 +134,7 @@ if ticket == '' then ticket = nil end`,
     settle(key)
     if ticket then
       local rank = not passesWriter and redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
-      take(key, ticket, overtakes[index])
+      take(key, ticket, ttl, overtakes[index])
       rouse(key, nil, 0, isFree and 0 or 3)
       if rank > 3 then rouse(key, nil, rank - 3, 0) end
     end
@@ -143,7 +143,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "b9b096f0d05c8b497f384bd2555b255ac18a2e37",
+  sha1: "798bb41ebc3a7df3e1d6fb42360e962b3a361a4a",
 };
 
 /**

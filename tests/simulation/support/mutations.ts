@@ -221,6 +221,10 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
     "releases of one tick notify nobody",
     ["if redis.pcall('EXISTS', unpack(queues)) ~= 0 then", "if false then"],
   ],
+  "taken-says-not-for-how-long": [
+    "nobody is told when the key expires that another took in its turn",
+    ["'-' .. ttl + (step", "'-' .. 600000 + (step"],
+  ],
   "shortening-notifies-nobody": [
     "nobody is told when a lock that is kept for a while expires",
     ["for _, key in ipairs(KEYS) do announce(key) end", ""],

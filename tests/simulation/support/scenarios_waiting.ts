@@ -26,6 +26,8 @@ const HAND_OFF_MS = 12;
 /** Keeps a lock for longer than it holds it, with a TTL that is much longer. */
 const KEPT_MS = 300;
 const KEPT: Partial<Op> = { ttlMs: 30_000, holdMs: 100, atLeastMs: KEPT_MS, waitMs: 60_000 };
+/** The TTL of a lock that nobody releases. */
+const GONE_MS = 600;
 /** For how long those put off a release who send several in one tick. */
 const GATHER_MS = 50;
 /** After how long a first that does not use its turn is overtaken. */
@@ -115,6 +117,19 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     clients: [[{ ...KEPT, shared: true }], [waits(50, KEPT)]],
     missing: expectSoon(1, KEPT_MS, HAND_OFF_MS),
   }),
+  scenario(
+    "Q3",
+    "a lock that is given to nobody is taken when it expires, by one that never saw it",
+    {
+      catches: ["taken-says-not-for-how-long"],
+      clients: [
+        [{ ...HOLDER, ttlMs: 30_000 }],
+        [waits(50, { ttlMs: GONE_MS, holdMs: 1, handsTo: [] })],
+        [waits(100, { waitMs: 60_000 })],
+      ],
+      missing: expectSoon(2, RELEASED_MS + GONE_MS, HAND_OFF_MS),
+    },
+  ),
   scenario("Q3", "if every notification is lost, the lock is acquired when its keys expire", {
     clients: [[HOLDER], [waits(50)]],
     messages: { lostChance: 1, twiceChance: 0, lateMs: 0 },

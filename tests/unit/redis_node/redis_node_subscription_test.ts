@@ -135,15 +135,16 @@ test.listening("RedisNode reports messages in their order, and none that is no t
     "id:é",
     "id:1:x",
     "id:1+",
+    "id:1-",
     "id:1+5:x:1",
   ];
   await bench.receive(
-    ["id:1", ...forged, "id:a9:50+60", "id:zz-", "id:1:70"].map(message).join(""),
+    ["id:1", ...forged, "id:a9:50+60", "id:zz-70", "id:1:70"].map(message).join(""),
   );
   assertEquals(bench.notices, [
     ["first", INDEX, "id:1"],
     ["watch", INDEX, "id:a9:50", 60],
-    ["taken", INDEX, "id:zz"],
+    ["taken", INDEX, "id:zz", 70],
     ["first", INDEX, "id:1:70"],
   ]);
   assertEquals(bench.written, "");
