@@ -75,6 +75,8 @@ const KINDS: Readonly<Record<string, (plan: Plan) => boolean>> = {
       handsTo !== undefined && Math.abs(atMs + holdMs + 300 - healAtMs) < 1
     )({ clients } as Plan),
   "a lock that keeps its keys for a while": hasOp(({ atLeastMs }) => (atLeastMs ?? 0) > 0),
+  "calls that wait after all is mended": ({ clients, healAtMs }) =>
+    hasOp(({ atMs, kind }) => atMs >= healAtMs && kind !== "close")({ clients } as Plan),
   "a cooldown": ({ clients }) => clients.some(({ cooldownMs }) => cooldownMs),
   "a client that polls": ({ clients }) => clients.some(({ notify }) => notify === false),
 };

@@ -6,6 +6,7 @@
 import { AtLeastChecker } from "./at_least_checker.ts";
 import { CooldownChecker } from "./cooldown_checker.ts";
 import { HealingChecker, isKept } from "./healing_checker.ts";
+import { IdleChecker } from "./idle_checker.ts";
 import type { Call, Held, SimClient } from "./sim_client.ts";
 import type { Lock } from "./library.ts";
 import type { World } from "./world.ts";
@@ -40,6 +41,7 @@ export class Checkers {
   readonly cooldowns: CooldownChecker = new CooldownChecker();
   readonly healing: HealingChecker;
   readonly atLeast: AtLeastChecker;
+  readonly idle: IdleChecker;
   readonly #overlaps = new Set<string>();
   /** What was adopted by each token. */
   readonly #adopted = new Map<string, Held>();
@@ -50,6 +52,7 @@ export class Checkers {
     this.#world = world;
     this.healing = new HealingChecker(world);
     this.atLeast = new AtLeastChecker(world);
+    this.idle = new IdleChecker(world);
   }
 
   /** A caller has a lock in hand from now on. */
@@ -68,6 +71,7 @@ export class Checkers {
     }
     this.#checkToken(held);
     this.atLeast.begin(held);
+    this.idle.taken(held);
     // Another caller's listener may close the client before this caller goes on.
     const ended = held.client.closed || this.#world.plan.process.stallChance > 0;
     if (held.claimMs <= 0 && !ended) {

@@ -160,6 +160,19 @@ export class SimNode {
     );
   }
 
+  /** Whether a client is subscribed to its channel, over a connection that is still open. */
+  notifies(client: string): boolean {
+    return [...this.#sessions].some((session) =>
+      session.client === client && session.open && session.answers &&
+      session.state.subscriptions?.size
+    );
+  }
+
+  /** Whether anything stands under a key. */
+  has(key: string): boolean {
+    return this.#keyspace.has(key);
+  }
+
   /** What stands under a key, or, beside other readers, whether the value does. */
   holderOf(key: string, value: string, shared: boolean): string | undefined {
     return heldBy(this.#keyspace, key, value, shared).value;
@@ -331,7 +344,7 @@ export class SimNode {
           channels!.publish(channel, text);
         }
         for (const number of ["1", "2", "3"]) {
-          for (const suffix of ["", "+", "-"]) {
+          for (const suffix of ["", "+70", "-70"]) {
             channels!.publish(channel, `${id}:${number}${suffix}`);
           }
         }

@@ -14,6 +14,7 @@ import {
 } from "./plan.ts";
 import { SeededRandom } from "./seeded_random.ts";
 import {
+  crowdIn,
   fullAndDemoted,
   lostExtensions,
   missedAdoption,
@@ -56,6 +57,8 @@ export const OUTSIDE_KINDS: readonly FaultKind[] = ["forget", "node-step", "node
 export interface SwarmOptions {
   /** The kinds to choose from. */
   readonly kinds?: readonly FaultKind[];
+  /** Whether there may be a crowd; left out: there may. */
+  readonly crowd?: boolean;
 }
 
 /** What the guard does not help against: it goes by these clocks. */
@@ -79,7 +82,10 @@ const ERRORS: readonly { text: string; commands: readonly string[] }[] = [
 
 const LOGINS = ["password", "database", "open"] as const;
 /** Makes the plan of one seed. */
-export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmOptions = {}): Plan {
+export function swarmPlan(
+  seed: string | number,
+  { kinds = FAULT_KINDS, crowd = true }: SwarmOptions = {},
+): Plan {
   const random = new SeededRandom(`${seed} plan`);
   const share = random.pick([0.15, 0.35, 0.6]);
   const chosen = new Set(kinds.filter(() => random.chance(share)));
@@ -98,7 +104,10 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
   };
   const callers = withManners(seed, clientPlans(random, healAtMs, rate));
   const missed = missedAdoption(seed, kinds === FAULT_KINDS ? nodes : 0, callers, healAtMs);
-  const { clients } = missed;
+  const crowded = crowd && kinds === FAULT_KINDS
+    ? crowdIn(seed, missed.clients, healAtMs)
+    : { clients: missed.clients, faults: [] };
+  const { clients } = crowded;
   const waiting = waitingPlan(new SeededRandom(`${seed} waiting`), nodes, healAtMs);
   const restartGuardMs = guardPlan(new SeededRandom(`${seed} guard`), clients);
   const clocks = clockPlan(new SeededRandom(`${seed} wrong clocks`));
@@ -124,6 +133,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
       ...(kinds === FAULT_KINDS ? lostExtensions(seed, nodes, clients.length, healAtMs) : []),
       ...(kinds === FAULT_KINDS ? fullAndDemoted(seed, nodes, healAtMs) : []),
       ...missed.faults,
+      ...crowded.faults,
       ...(kinds === FAULT_KINDS ? sleepsAndLosses(seed, clients.length, healAtMs) : []),
     ],
     messages: waiting.messages,

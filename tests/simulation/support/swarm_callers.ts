@@ -116,6 +116,89 @@ function withAtLeast(seed: string | number, clients: ClientPlan[]): ClientPlan[]
 }
 
 /**
+ * In some runs all clients crowd around few resources once all is mended. Some locks run out, are
+ * kept for a while, or handed over to nobody; some callers give up; some processes die, stop for a
+ * while or close their clients meanwhile. Of a randomness of its own.
+ */
+export function crowdIn(
+  seed: string | number,
+  clients: readonly ClientPlan[],
+  healAtMs: number,
+): { readonly clients: readonly ClientPlan[]; readonly faults: readonly Fault[] } {
+  const random = new SeededRandom(`${seed} crowd`);
+  if (clients.length < 2 || !random.chance(0.5)) return { clients, faults: [] };
+  const fromMs = healAtMs + random.pick([0, 2_500, 2_500, 18_000]);
+  const forMs = random.pick([5, 500, 3_000]);
+  const names = random.pick([["a"], ["a"], ["a", "b"], ["a", "b", "c"]]);
+  const ttlMs = random.pick([1_500, 14_000, 40_000]);
+  const opsMax = random.pick([2, 5, 10]);
+  const ways = random.chance(0.5) ? [random.pick(CROWD_WAYS)] : random.some(CROWD_WAYS);
+  const share = random.pick([0.3, 1]);
+  const op = (): Op => ({
+    ...PLAIN_OP,
+    atMs: fromMs + random.between(0, forMs),
+    kind: random.pick(["acquire", "acquire", "using"]),
+    resources: [random.pick(names)],
+    ttlMs,
+    waitMs: 60_000,
+    holdMs: random.pick([0, 5, 60, 400]),
+    ...random.chance(share) ? crowdWay(random, random.pick(ways), names, ttlMs) : {},
+  });
+  const faults: Fault[] = [];
+  const client = random.integer(0, clients.length - 1);
+  const atMs = fromMs + random.between(0, CROWD_MS);
+  const event = random.pick([undefined, "close", "die", "pause", "stick"]);
+  if (event === "die") faults.push({ kind: event, client, silent: random.chance(0.3), atMs });
+  if (event === "pause") {
+    faults.push({ kind: event, client, atMs, forMs: random.between(1, 3_000) });
+  }
+  for (let sticks = event === "stick" ? random.integer(1, 4) : 0; sticks > 0; sticks--) {
+    const forMs = random.between(1, 3_000);
+    faults.push({ kind: "stick", node: 0, resource: random.pick(names), atMs, forMs });
+  }
+  const close = event === "close" ? [{ ...PLAIN_OP, kind: event, atMs }] as const : [];
+  return {
+    clients: clients.map((each, index) => {
+      const ops = Array.from({ length: random.integer(1, opsMax) }, op);
+      return { ...each, ops: [...each.ops, ...ops, ...index === client ? close : []] };
+    }),
+    faults,
+  };
+}
+
+/** In what ways callers of a crowd differ. */
+const CROWD_WAYS = ["keep", "abandon", "hand", "abort", "pool", "several", "read"] as const;
+/** How long a crowd is disturbed, in milliseconds. */
+const CROWD_MS = 4_000;
+/** The longest that locks of a crowd that are abandoned live, in milliseconds. */
+const ABANDONED_MS = 1_500;
+
+function crowdWay(
+  random: SeededRandom,
+  way: typeof CROWD_WAYS[number],
+  names: readonly string[],
+  ttlMs: number,
+): Partial<Op> {
+  const shortMs = Math.min(ttlMs, ABANDONED_MS);
+  switch (way) {
+    case "keep":
+      return { atLeastMs: random.pick([50, 300, 1_000]) };
+    case "abandon":
+      return { kind: "acquire", end: "abandon", autoExtend: false, ttlMs: shortMs };
+    case "hand":
+      return { kind: "acquire", handsTo: [], ttlMs: shortMs };
+    case "abort":
+      return { abortAfterMs: random.between(0, CROWD_MS) };
+    case "pool":
+      return { resources: random.some(names), any: true };
+    case "several":
+      return { resources: random.some(names) };
+    case "read":
+      return { shared: true };
+  }
+}
+
+/**
  * In some runs a client that adopts a lock cannot reach a node, and works on after everything was
  * mended, or does not; of a randomness of its own.
  */

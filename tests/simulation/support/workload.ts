@@ -161,25 +161,29 @@ async function takeAndWork(
   };
   const listener = new Listener(world, client, op, bounds);
   options.onEvent = listener.onEvent;
+  const wait = token === undefined ? world.checkers.idle.begin(client, op) : undefined;
+  const waited = () => world.checkers.idle.end(wait);
   if (op.kind === "using" && token === undefined) {
     const bound = bounds.acquireMs + op.holdMs * 2 + bounds.extendMs + bounds.releaseMs;
     await client.call(
       "using",
       bound,
       redlock.using(op.resources, options, async (lock) => {
+        waited();
         const held = client.track(lock, op);
         listener.held = held;
         await work(world, held, op, bounds);
         if (op.handsTo) handOver(world, held, op);
         held.released = true;
       }),
-    );
+    ).finally(waited);
     return true;
   }
   const lock = token !== undefined
     ? await client.call("adopt", bounds.adoptMs, redlock.adopt(token, options))
     : op.kind === "acquire"
     ? await client.call("acquire", bounds.acquireMs, redlock.acquire(op.resources, options))
+      .finally(waited)
     : await client.call("tryAcquire", bounds.tryMs, redlock.tryAcquire(op.resources, options));
   if (!lock) return false;
   const held = client.track(lock, op, token);

@@ -1,0 +1,191 @@
+/**
+ * The checker of idle locks: nobody has the lock, the nodes are well, and a call that waits for it
+ * does not get it.
+ *
+ * @module
+ */
+import { listOf, type Op, type Plan } from "./plan.ts";
+import type { Held, SimClient } from "./sim_client.ts";
+import type { World } from "./world.ts";
+
+/** How often the keys are looked at while a call waits, in milliseconds. */
+const LOOK_MS = 100;
+/** For how long a lock may be free while a call waits that could take it, in milliseconds. */
+const IDLE_MS = 1_000;
+/** By how much longer if processes may be stopped, or dead with connections that stand. */
+const STOPPED_MS = 1_500;
+/** By how much longer if processes or writes are held up. */
+const HELD_UP_MS = 1_000;
+/**
+ * The same if it became free while something went wrong, so that nobody may have been notified: the
+ * longest pause between two asks.
+ */
+const POLL_MS = 65_000;
+/**
+ * The least TTL of a call that is looked at, in milliseconds: of a shorter one the answers of the
+ * nodes may leave nothing.
+ */
+const TTL_MS_MIN = 1_000;
+/** For how long messages and connections of before go on after the last fault, in milliseconds. */
+const AFTER_FAULTS_MS = 2_000;
+/** How long all may take to notice nodes that stay away, in milliseconds. */
+const AWAY_MS = 15_000;
+/** By how much longer a restarted node is kept out than the guard says, in milliseconds. */
+const UPTIME_ERROR_MS = 2_000;
+
+/** What happens to processes alone, which others need not wait for longer than the bound. */
+const HARMLESS: readonly string[] = ["die", "pause", "stick"];
+/** The longest stall of a process between two statements that is of no account, in milliseconds. */
+const STALL_MS_MAX = 100;
+/** So many round trips fit into the time in which a node is to answer. */
+const ROUND_TRIPS_MIN = 4;
+
+/** A call that waits. */
+export interface Wait {
+  readonly client: SimClient;
+  readonly op: Op;
+  readonly sinceMs: number;
+  /** What of what it waits for is free, by the names of the resources. */
+  readonly frees: Map<string, Free>;
+}
+
+/** Something that a call waits for, and that is free. */
+interface Free {
+  /** Since when it has been free, in true time; `undefined` if it is not. */
+  sinceMs: number | undefined;
+  /** The same in the time of the client's process, which may be stopped. */
+  sinceAwakeMs: number;
+  /** Whether nothing went wrong since it was not free. */
+  isNotified: boolean;
+}
+
+/** Looks at what calls wait for. */
+export class IdleChecker {
+  readonly #world: World;
+  readonly #waits = new Set<Wait>();
+  readonly #calmMs: number;
+  readonly #idleMs: number;
+  #looking = false;
+  /** The longest that a lock was free, and how often one was, for the tests of the checker. */
+  longestMs = 0;
+  looks = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#calmMs = calmMs(world.plan, world.assumptions.guardMs);
+    const { faults, process, network } = world.plan;
+    this.#idleMs = IDLE_MS +
+      (faults.some(({ kind }) => HARMLESS.includes(kind)) ? STOPPED_MS : 0) +
+      (process.stallChance > 0 || network.slowWriteChance > 0 ? HELD_UP_MS : 0);
+  }
+
+  /** A call waits from now on, if it waits at all. */
+  begin(client: SimClient, op: Op): Wait | undefined {
+    const { notify, cooldownMs } = client.plan;
+    if (op.waitMs === 0 || op.kind === "tryAcquire" || notify === false) return undefined;
+    if (op.ttlMs < TTL_MS_MIN || cooldownMs !== undefined) return undefined;
+    if (
+      !this.#world.assumptions.nodesNotify || this.#world.plan.process.stallMaxMs > STALL_MS_MAX
+    ) {
+      return undefined;
+    }
+    if (!this.#arePatient) return undefined;
+    const wait = { client, op, sinceMs: this.#world.loop.nowMs, frees: new Map() };
+    this.#waits.add(wait);
+    if (!this.#looking) this.#lookAt(Math.max(this.#calmMs, wait.sinceMs));
+    return wait;
+  }
+
+  /** Whether no call can get nothing, and keep others waiting, because nodes answer too late. */
+  get #arePatient(): boolean {
+    const { network: { delayMs, jitterMs } } = this.#world.plan;
+    return this.#world.clients.every(({ nodeTimeoutMs, plan: { distanceMs = 0, ops } }) =>
+      ops.every(({ ttlMs }) =>
+        nodeTimeoutMs(ttlMs) >= ROUND_TRIPS_MIN * 2 * (delayMs + jitterMs + distanceMs)
+      )
+    );
+  }
+
+  /** It waits no longer. */
+  end(wait: Wait | undefined): void {
+    if (wait) this.#waits.delete(wait);
+  }
+
+  /** Somebody has a lock: its resources were not free, even if nobody looked in time. */
+  taken({ lock }: Held): void {
+    for (const { frees } of this.#waits) {
+      for (const [name, free] of frees) {
+        if (lock.resources.some((resource) => name.split("+").includes(resource))) {
+          this.#taken(free);
+        }
+      }
+    }
+  }
+
+  #taken(free: Free): void {
+    free.sinceMs = undefined;
+    if (this.#world.loop.nowMs >= this.#calmMs) free.isNotified = true;
+  }
+
+  #lookAt(atMs: number): void {
+    this.#looking = this.#waits.size > 0;
+    if (this.#looking) this.#world.loop.at(atMs, () => this.#look());
+  }
+
+  #look(): void {
+    for (const wait of this.#waits) {
+      const { client, op } = wait;
+      if (!client.process.alive || client.closed) this.#waits.delete(wait);
+      else {for (const names of op.any ? op.resources.map((each) => [each]) : [op.resources]) {
+          this.#lookFor(wait, names);
+        }}
+    }
+    this.#lookAt(this.#world.loop.nowMs + LOOK_MS);
+  }
+
+  #lookFor(wait: Wait, names: readonly string[]): void {
+    const { client, frees } = wait;
+    const { nowMs } = this.#world.loop;
+    const name = names.join("+");
+    const free = frees.get(name) ??
+      { sinceMs: undefined, sinceAwakeMs: 0, isNotified: wait.sinceMs >= this.#calmMs };
+    frees.set(name, free);
+    if (!this.#isFree(client, names)) return this.#taken(free);
+    this.looks++;
+    const { awakeMs, stopped } = client.process;
+    const awayMs = nowMs - (free.sinceMs ?? nowMs) - (awakeMs - free.sinceAwakeMs);
+    if (free.sinceMs === undefined || stopped || awayMs > 1) {
+      free.sinceMs = nowMs;
+      free.sinceAwakeMs = awakeMs;
+      return;
+    }
+    const idleMs = nowMs - free.sinceMs;
+    if (free.isNotified) this.longestMs = Math.max(this.longestMs, idleMs);
+    const limitMs = free.isNotified ? this.#idleMs : POLL_MS;
+    if (idleMs <= limitMs) return;
+    const text = `${name} has been free for ${idleMs.toFixed(0)} ms while ${client.name} waits`;
+    this.#world.failOnce(wait, true, "idle", text);
+  }
+
+  /** Whether a quorum of nodes that can notify a client has nothing in its way. */
+  #isFree(client: SimClient, names: readonly string[]): boolean {
+    const { nodes, plan } = this.#world;
+    const listed = listOf(plan, client.index);
+    const free = listed.filter((index) =>
+      nodes[index].up && !nodes[index].hung && nodes[index].notifies(client.name) &&
+      names.every((name) => !nodes[index].has(name))
+    );
+    return free.length > listed.length / 2;
+  }
+}
+
+/** From when on nothing goes wrong any more, by true time. */
+function calmMs({ faults, messages, healAtMs, left }: Plan, guardMs: number): number {
+  const ends = faults.filter(({ kind }) => !HARMLESS.includes(kind)).map((fault) =>
+    fault.atMs + ("forMs" in fault ? fault.forMs : 0)
+  );
+  if (messages) ends.push(healAtMs);
+  if (left.length > 0) ends.push(healAtMs + AWAY_MS);
+  if (ends.length === 0) return 0;
+  return Math.max(...ends) + AFTER_FAULTS_MS + (guardMs > 0 ? 1.1 * guardMs + UPTIME_ERROR_MS : 0);
+}
