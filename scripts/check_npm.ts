@@ -35,7 +35,7 @@ const ALLOWED_FILES = [
  * The most that the library may weigh, the command line, the declarations and the maps, in bytes;
  * what people read is beside that.
  */
-const CODE_BYTES_MAX = 570_000; // a third of it are the servers in memory and the suite for nodes
+const CODE_BYTES_MAX = 580_000; // a third of it are the servers in memory and the suite for nodes
 const PROGRAM_BYTES_MAX = 220_000;
 const DECLARATION_BYTES_MAX = 190_000;
 const MAP_BYTES_MAX = 370_000; // Node reads them only when it is asked to
