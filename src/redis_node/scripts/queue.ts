@@ -5,7 +5,8 @@
  * id>:<number>:<patience>:<end>`. Its score is the time at which its client joined, in
  * microseconds, by a clock that all clients share as well as they can: the median of the nodes'
  * clocks. Every node so gets the same score for the same ticket, and all nodes have the same order.
- * The patience is how long the client is waited for, in milliseconds: its distance decides it. The
+ * The patience is how long the client is waited for, in milliseconds: its own distance decides it,
+ * because a near second would else overtake a far first before that one's request can arrive. The
  * end is when its wait is over, in seconds since 1970; a wait without end has none. The number of a
  * reader's ticket begins with `R` (`readers.ts`); behind a ticket for a pool follow a dot and the
  * number of a key (`pool.ts`).
@@ -19,7 +20,8 @@
  * - `+` and a time: the ticket is to ask after so many milliseconds, if nothing comes before. The
  *   key is free, and it is another's turn: the second, the fifth and the last get this message. Or
  *   a lock that has ended keeps the key until then: the first, the fourth and the last get it. Each
- *   waits at least 50 ms longer than the one before.
+ *   waits at least 50 ms longer than the one before. Several at the head may be stuck; but the last
+ *   has just asked, so it most likely runs.
  * - `-` and a time: another took the key, and it expires after so many milliseconds. Until then
  *   there is nothing to ask for.
  * - `*`: readers hold the key, and the ticket, a reader's, may enter beside them.
