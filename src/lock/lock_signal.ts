@@ -8,9 +8,9 @@
  * keep it (`const { signal } = lock`); everything else is the runtime's own. It stays a real
  * `AbortSignal`: `fetch` and its like take it, and abort when the timer does.
  *
- * **A lock that nobody has any more** is not extended, and nobody can tell that of a signal that the
- * lock itself keeps. So it lends one that `AbortSignal.any()` makes of its own: the runtime keeps
- * that as long as the program has it or has a listener on it.
+ * **A lock that nobody has any more** is not extended. Its own signal cannot show that, because the
+ * lock keeps it. So the lock lends one that `AbortSignal.any()` makes of its own: the runtime keeps
+ * that for as long as the program has it or a listener on it.
  *
  * @module
  */
