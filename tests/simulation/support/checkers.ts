@@ -96,6 +96,13 @@ export class Checkers {
     );
   }
 
+  /** Whether somebody who lives was seen to hold a resource last. */
+  seesHolder(resource: string): boolean {
+    return [...this.#watched].some(({ lock, client, spans }) =>
+      spans.at(-1)?.[1] === Infinity && client.process.alive && lock.resources.includes(resource)
+    );
+  }
+
   /** Looks at everything; called after each event. */
   readonly check = (): void => {
     if (this.#watched.size === 0) return;

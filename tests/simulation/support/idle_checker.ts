@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { listOf, type Op, type Plan } from "./plan.ts";
+import { type ClientPlan, listOf, type Op, type Plan } from "./plan.ts";
 import type { Held, SimClient } from "./sim_client.ts";
 import type { World } from "./world.ts";
 
@@ -14,6 +14,12 @@ const LOOK_MS = 100;
 const IDLE_MS = 1_000;
 /** By how much longer if processes may be stopped, or dead with connections that stand. */
 const STOPPED_MS = 1_500;
+/**
+ * By how many round trips longer if votes were split again and again; and the longest that counts,
+ * in milliseconds.
+ */
+const SPLIT_ROUND_TRIPS = 24;
+const ROUND_TRIP_MS_MAX = 100;
 /** By how much longer if processes or writes are held up. */
 const HELD_UP_MS = 1_000;
 /**
@@ -37,7 +43,7 @@ const UPTIME_ERROR_MS = 2_000;
 const HARMLESS: readonly string[] = ["die", "pause", "stick"];
 /** The longest stall of a process between two statements that is of no account, in milliseconds. */
 const STALL_MS_MAX = 100;
-/** So many round trips fit into the time in which a node is to answer. */
+/** So many round trips fit into a TTL; else a lock may be over before it is granted. */
 const ROUND_TRIPS_MIN = 4;
 
 /** A call that waits. */
@@ -73,37 +79,31 @@ export class IdleChecker {
   constructor(world: World) {
     this.#world = world;
     this.#calmMs = calmMs(world.plan, world.assumptions.guardMs);
-    const { faults, process, network } = world.plan;
-    this.#idleMs = IDLE_MS +
+    const { faults, process, network, clients } = world.plan;
+    const farMs = Math.max(...clients.map((client) => roundTripMsOf(world.plan, client)));
+    this.#idleMs = IDLE_MS + SPLIT_ROUND_TRIPS * Math.min(farMs, ROUND_TRIP_MS_MAX) +
       (faults.some(({ kind }) => HARMLESS.includes(kind)) ? STOPPED_MS : 0) +
       (process.stallChance > 0 || network.slowWriteChance > 0 ? HELD_UP_MS : 0);
   }
 
-  /** A call waits from now on, if it waits at all. */
-  begin(client: SimClient, op: Op): Wait | undefined {
-    const { notify, cooldownMs } = client.plan;
-    if (op.waitMs === 0 || op.kind === "tryAcquire" || notify === false) return undefined;
-    if (op.ttlMs < TTL_MS_MIN || cooldownMs !== undefined) return undefined;
-    if (
-      !this.#world.assumptions.nodesNotify || this.#world.plan.process.stallMaxMs > STALL_MS_MAX
-    ) {
-      return undefined;
-    }
-    if (!this.#arePatient) return undefined;
+  /** A call wants a lock from now on. */
+  begin(client: SimClient, op: Op): Wait {
     const wait = { client, op, sinceMs: this.#world.loop.nowMs, frees: new Map() };
     this.#waits.add(wait);
     if (!this.#looking) this.#lookAt(Math.max(this.#calmMs, wait.sinceMs));
     return wait;
   }
 
-  /** Whether no call can get nothing, and keep others waiting, because nodes answer too late. */
-  get #arePatient(): boolean {
-    const { network: { delayMs, jitterMs } } = this.#world.plan;
-    return this.#world.clients.every(({ nodeTimeoutMs, plan: { distanceMs = 0, ops } }) =>
-      ops.every(({ ttlMs }) =>
-        nodeTimeoutMs(ttlMs) >= ROUND_TRIPS_MIN * 2 * (delayMs + jitterMs + distanceMs)
-      )
-    );
+  /** Whether a call is to get what is free, and nothing else decides when it asks. */
+  #isNotified({ client: { plan: { notify, cooldownMs } }, op }: Wait): boolean {
+    return op.waitMs > 0 && op.kind !== "tryAcquire" && op.ttlMs >= TTL_MS_MIN &&
+      notify !== false && cooldownMs === undefined;
+  }
+
+  /** Whether a call may get nothing, and keep others waiting, because nodes answer too late. */
+  #isImpatient({ client, op: { ttlMs } }: Wait): boolean {
+    const roundTripMs = roundTripMsOf(this.#world.plan, client.plan);
+    return ttlMs < ROUND_TRIPS_MIN * roundTripMs || client.nodeTimeoutMs(ttlMs) <= roundTripMs;
   }
 
   /** It waits no longer. */
@@ -133,12 +133,21 @@ export class IdleChecker {
   }
 
   #look(): void {
+    const { plan: { process }, assumptions } = this.#world;
     for (const wait of this.#waits) {
-      const { client, op } = wait;
-      if (!client.process.alive || client.closed) this.#waits.delete(wait);
-      else {for (const names of op.any ? op.resources.map((each) => [each]) : [op.resources]) {
+      if (!wait.client.process.alive || wait.client.closed) this.#waits.delete(wait);
+    }
+    const waits = [...this.#waits];
+    const isHindered = !assumptions.nodesNotify || process.stallMaxMs > STALL_MS_MAX ||
+      waits.some((wait) => this.#isImpatient(wait));
+    for (const wait of waits) {
+      if (isHindered) wait.frees.clear();
+      else if (this.#isNotified(wait)) {
+        const { any, resources } = wait.op;
+        for (const names of any ? resources.map((each) => [each]) : [resources]) {
           this.#lookFor(wait, names);
-        }}
+        }
+      }
     }
     this.#lookAt(this.#world.loop.nowMs + LOOK_MS);
   }
@@ -167,16 +176,24 @@ export class IdleChecker {
     this.#world.failOnce(wait, true, "idle", text);
   }
 
-  /** Whether a quorum of nodes that can notify a client has nothing in its way. */
+  /**
+   * Whether a quorum of nodes that can notify a client has nothing in its way, and nobody holds it:
+   * a node whose clock was set forward deletes keys early.
+   */
   #isFree(client: SimClient, names: readonly string[]): boolean {
-    const { nodes, plan } = this.#world;
+    const { nodes, plan, checkers } = this.#world;
     const listed = listOf(plan, client.index);
     const free = listed.filter((index) =>
       nodes[index].up && !nodes[index].hung && nodes[index].notifies(client.name) &&
       names.every((name) => !nodes[index].has(name))
     );
-    return free.length > listed.length / 2;
+    return free.length > listed.length / 2 && !names.some((name) => checkers.seesHolder(name));
   }
+}
+
+/** The longest round trip between a client and the nodes, in milliseconds. */
+function roundTripMsOf({ network }: Plan, { distanceMs = 0 }: ClientPlan): number {
+  return 2 * (network.delayMs + network.jitterMs + distanceMs);
 }
 
 /** From when on nothing goes wrong any more, by true time. */

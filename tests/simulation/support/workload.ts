@@ -184,7 +184,11 @@ async function takeAndWork(
     : op.kind === "acquire"
     ? await client.call("acquire", bounds.acquireMs, redlock.acquire(op.resources, options))
       .finally(waited)
-    : await client.call("tryAcquire", bounds.tryMs, redlock.tryAcquire(op.resources, options));
+    : await client.call(
+      "tryAcquire",
+      bounds.tryMs,
+      redlock.tryAcquire(op.resources, options).finally(waited),
+    );
   if (!lock) return false;
   const held = client.track(lock, op, token);
   listener.held = held;
