@@ -32,6 +32,11 @@ const POLL_MS = 65_000;
  * nodes may leave nothing.
  */
 const TTL_MS_MIN = 1_000;
+/**
+ * Those behind more tickets ask ever more rarely when keys expire, even if those ahead are gone, or
+ * wait for other keys, too.
+ */
+const AHEAD_MAX = 2;
 /** For how long messages and connections of before go on after the last fault, in milliseconds. */
 const AFTER_FAULTS_MS = 2_000;
 /** How long all may take to notice nodes that stay away, in milliseconds. */
@@ -103,7 +108,7 @@ export class IdleChecker {
   /** Whether a call may get nothing, and keep others waiting, because nodes answer too late. */
   #isImpatient({ client, op: { ttlMs } }: Wait): boolean {
     const roundTripMs = roundTripMsOf(this.#world.plan, client.plan);
-    return ttlMs < ROUND_TRIPS_MIN * roundTripMs || client.nodeTimeoutMs(ttlMs) <= roundTripMs;
+    return ttlMs < ROUND_TRIPS_MIN * roundTripMs || client.nodeTimeoutMs(ttlMs) < 2 * roundTripMs;
   }
 
   /** It waits no longer. */
@@ -170,10 +175,21 @@ export class IdleChecker {
     }
     const idleMs = nowMs - free.sinceMs;
     if (free.isNotified) this.longestMs = Math.max(this.longestMs, idleMs);
-    const limitMs = free.isNotified ? this.#idleMs : POLL_MS;
-    if (idleMs <= limitMs) return;
+    if (idleMs <= this.#idleMs) return;
+    const asksInTime = free.isNotified && this.#aheadOf(client, names) <= AHEAD_MAX;
+    if (!asksInTime && idleMs <= POLL_MS) return;
     const text = `${name} has been free for ${idleMs.toFixed(0)} ms while ${client.name} waits`;
     this.#world.failOnce(wait, true, "idle", text);
+  }
+
+  /** How many tickets are ahead of the first of a client, on the node with the most. */
+  #aheadOf({ process }: SimClient, names: readonly string[]): number {
+    const ranks = this.#world.nodes.flatMap((node) =>
+      names.map((name) =>
+        node.queue(name).findIndex((ticket) => this.#world.processOf(ticket) === process)
+      )
+    );
+    return Math.max(0, ...ranks);
   }
 
   /**
@@ -183,6 +199,11 @@ export class IdleChecker {
   #isFree(client: SimClient, names: readonly string[]): boolean {
     const { nodes, plan, checkers } = this.#world;
     const listed = listOf(plan, client.index);
+    // a connection that has died unnoticed keeps an attempt waiting for the time of a node
+    const reaches = listed.every((index) =>
+      plan.left.includes(index) || nodes[index].hears(client.name, this.#calmMs)
+    );
+    if (!reaches) return false;
     const free = listed.filter((index) =>
       nodes[index].up && !nodes[index].hung && nodes[index].notifies(client.name) &&
       names.every((name) => !nodes[index].has(name))

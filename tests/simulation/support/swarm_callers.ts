@@ -131,7 +131,7 @@ export function crowdIn(
   const forMs = random.pick([5, 500, 3_000]);
   const names = random.pick([["a"], ["a"], ["a", "b"], ["a", "b", "c"]]);
   const ttlMs = random.pick([1_500, 14_000, 40_000]);
-  const opsMax = random.pick([2, 5, 10]);
+  const opsMax = random.pick([1, 1, 5, 10]);
   const ways = random.chance(0.5) ? [random.pick(CROWD_WAYS)] : random.some(CROWD_WAYS);
   const share = random.pick([0.3, 1]);
   const op = (): Op => ({
