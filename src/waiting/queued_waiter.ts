@@ -56,8 +56,9 @@ const IDLE_MS_MAX = 60_000;
  */
 const STAGGER_MS = 20;
 /**
- * With so many tickets ahead or fewer, it asks each time that a key in its way should have expired.
- * Those behind ask ever more rarely, because the holder may extend its key each time.
+ * With so many tickets ahead or fewer, it asks each time that a key in its way should have expired;
+ * and so does the last, because those ahead may all be gone, or wait for other keys, too. The
+ * others ask ever more rarely, because the holder may extend its key each time.
  */
 const AHEAD_MAX = 2;
 /** The least round trip for which it waits for other nodes' notifications, in milliseconds. */
@@ -376,7 +377,9 @@ export class QueuedWaiter implements TicketListener {
       );
       delaysMs.push(pollMsMax * this.#random.fraction());
     }
-    const times = ahead > AHEAD_MAX ? idleTimes : 1;
+    // mutation: last-asks-ever-more-rarely
+    const isLast = positions.some((position) => position.ahead === position.length - 1);
+    const times = ahead <= AHEAD_MAX || isLast ? 1 : idleTimes;
     if (freeInMs > 0) delaysMs.push(freeInMs * times + STAGGER_MS * ahead);
     if (ahead > 0) this.#planOvertaking(positions, ahead, denied.granted);
     // mutation: unnotified-waiter-never-asks

@@ -32,11 +32,6 @@ const POLL_MS = 65_000;
  * nodes may leave nothing.
  */
 const TTL_MS_MIN = 1_000;
-/**
- * Those behind more tickets ask ever more rarely when keys expire, even if those ahead are gone, or
- * wait for other keys, too.
- */
-const AHEAD_MAX = 2;
 /** For how long messages and connections of before go on after the last fault, in milliseconds. */
 const AFTER_FAULTS_MS = 2_000;
 /** How long all may take to notice nodes that stay away, in milliseconds. */
@@ -176,20 +171,9 @@ export class IdleChecker {
     const idleMs = nowMs - free.sinceMs;
     if (free.isNotified) this.longestMs = Math.max(this.longestMs, idleMs);
     if (idleMs <= this.#idleMs) return;
-    const asksInTime = free.isNotified && this.#aheadOf(client, names) <= AHEAD_MAX;
-    if (!asksInTime && idleMs <= POLL_MS) return;
+    if (!free.isNotified && idleMs <= POLL_MS) return;
     const text = `${name} has been free for ${idleMs.toFixed(0)} ms while ${client.name} waits`;
     this.#world.failOnce(wait, true, "idle", text);
-  }
-
-  /** How many tickets are ahead of the first of a client, on the node with the most. */
-  #aheadOf({ process }: SimClient, names: readonly string[]): number {
-    const ranks = this.#world.nodes.flatMap((node) =>
-      names.map((name) =>
-        node.queue(name).findIndex((ticket) => this.#world.processOf(ticket) === process)
-      )
-    );
-    return Math.max(0, ...ranks);
   }
 
   /**

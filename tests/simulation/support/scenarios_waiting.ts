@@ -130,6 +130,22 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
       missing: expectSoon(2, RELEASED_MS + GONE_MS, HAND_OFF_MS),
     },
   ),
+  scenario(
+    "Q3",
+    "a lock whose holder died is taken, though those ahead wait for another key, too",
+    {
+      catches: ["last-asks-ever-more-rarely"],
+      clients: [
+        [{ ...HOLDER, autoExtend: true, holdMs: 60_000 }],
+        [{ ...HOLDER, resources: ["b"], autoExtend: true, holdMs: 30_000 }],
+        ...[50, 100, 150].map((atMs) => [waits(atMs, { resources: ["a", "b"] })]),
+        [waits(200)],
+        [waits(250)],
+      ],
+      faults: [{ kind: "die", client: 0, silent: false, atMs: 4_500 }],
+      missing: expectSoon(6, 4_500, 3_000 + 500),
+    },
+  ),
   scenario("Q3", "if every notification is lost, the lock is acquired when its keys expire", {
     clients: [[HOLDER], [waits(50)]],
     messages: { lostChance: 1, twiceChance: 0, lateMs: 0 },
