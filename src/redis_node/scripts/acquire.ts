@@ -77,6 +77,6 @@ end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "f644dbaf2426606c3cecd9e0f084932ac01f7647",
+  sha1: "062cafbf3d4cc3d412825aa74c146769d7ffd252",
   read: readAcquired,
 };

@@ -82,6 +82,6 @@ if not shortens then return reply end`,
     `for _, key in ipairs(KEYS) do announce(key) end
 return reply`,
   ),
-  sha1: "37d3bc69ec7095e2b7c4284d053ada155c2b8814",
+  sha1: "8821b1cf3121fd5bdcd57b667813af5528dbf081",
   read: readExtended,
 };

@@ -164,10 +164,10 @@ end`,
   // If it `keepsTurn`, a turn that is not over stays whose it is. Returns for how long the caller
   // waits; `false` if the ticket is `own`, if nobody waits who is not busy, or if the node refuses
   // what it takes. It does not ask whether the client of a single ticket is gone: then the message
-  // has no receiver.
+  // has no receiver. It begins `from` a rank, if that is not the first.
   () =>
-    `local function notify(key, own, keepsTurn)
-  local queue, rank, ticket, leftMs = 'hasp:queue:' .. key, 0, nil, 0
+    `local function notify(key, own, keepsTurn, from)
+  local queue, rank, ticket, leftMs = 'hasp:queue:' .. key, from or 0, nil, 0
   if keepsTurn then ticket, leftMs = whoseTurn(key) end
   if ticket and ticket ~= own and leftMs > 0 then return leftMs end
   while true do
@@ -311,19 +311,27 @@ end`,
  * The end of a script that sets nothing: puts the ticket into the queues of all keys, and replies
  * where it stands; 0 without one. By then there are `ticket`, `asked` and `agreed`, its arguments;
  * `pttls`, what `PTTL` says of each key; and `waitMs`, the longest time that `blockedMs` returned.
- * A key that is held is nobody's turn.
+ * A key that is held is nobody's turn. A key that is free, while another of the ticket's is held,
+ * is the turn of the first; or, if that is over, of the next behind the ticket.
  */
 export const JOIN_LUA = `if not ticket then return 0 end
 local score, nowUs = scoreOf(KEYS, ticket, asked, agreed)
-local heldMs, ahead, length, foreign, holder = -2, 0, 0, 0, ''
+local heldMs, ahead, length, foreign, holder, ranks = -2, 0, 0, 0, '', {}
 for index, key in ipairs(KEYS) do
   local pttl, rank, size = pttls[index], stand(key, ticket, score)
+  ranks[index] = rank
   ahead, length = math.max(ahead, rank), math.max(length, size)
   if heldMs ~= -1 then heldMs = pttl == -1 and -1 or math.max(heldMs, pttl) end
   if pttl ~= -2 then
     local isForeign, value = holderOf(key)
     foreign, holder = math.max(foreign, isForeign), value or holder
     redis.pcall('DEL', 'hasp:turn:' .. key)
+  end
+end
+for index, key in ipairs(heldMs ~= -2 and KEYS[2] and KEYS or {}) do
+  if pttls[index] == -2 then
+    local passesOn = ranks[index] == 0 or whoseTurn(key)
+    notify(key, nil, true, passesOn and ranks[index] + 1)
   end
 end
 return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }`;

@@ -143,7 +143,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "798bb41ebc3a7df3e1d6fb42360e962b3a361a4a",
+  sha1: "21cb3531400ae5d5cd6a070c2bde7b9bbadc7d07",
 };
 
 /**
@@ -181,7 +181,7 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "a4d851ea0aebc3f37de6c993ee7975f381e13cac",
+  sha1: "2ed96448aa7aad7811966622f8c0f1be79900f52",
 };
 
 /**
@@ -207,5 +207,5 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
 end`,
     RELEASE_LUA,
   ),
-  sha1: "93353bb519d1dfb56d8b93cdbc61827d2bc94f61",
+  sha1: "e3411aab2615bd9765a0801a9b45c44157553c39",
 };

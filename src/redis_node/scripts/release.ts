@@ -46,7 +46,7 @@ if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
 end
 return replies`,
   ),
-  sha1: "c9f8819cbc6a9eb7d2b11b3016bd22ca1f352eff",
+  sha1: "d9bd9b890cdf3de66f4015ed80e4420cc61ecfee",
 };
 
 /**
@@ -72,7 +72,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
     `local notified = notify(key, nil, not found)
 return found and (notified and 2 or 1) or 0`,
   ),
-  sha1: "3b7b7febb4bbcf711e023e64aab965ece0b3e5d8",
+  sha1: "1251dd5347984a1c085c17117a652f49859c1416",
 };
 
 /**
@@ -136,7 +136,7 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
 end`,
     RELEASE_LUA,
   ),
-  sha1: "e1c8329f473a98dd39f7c601fc48b1bdb5255466",
+  sha1: "bde09b2dde820f38b2eb2b2da42cfe016931df44",
 };
 
 /**
@@ -161,5 +161,5 @@ for index, key in ipairs(KEYS) do
 end
 return 1`,
   ),
-  sha1: "4ca9c8f68039517091e9ebb6ebc96ae05abb842f",
+  sha1: "f0e96d798ff781ecebd22c4ddb2afb4af298a100",
 };

@@ -25,7 +25,7 @@ export class AtLeastChecker {
     this.#world = world;
   }
 
-  /** A caller has a lock from now on: nobody else's is kept. */
+  /** A caller has a lock from now on, if it is not over already: nobody else's is kept. */
   begin(held: Held): void {
     const { lock, token, claimMs, atLeastMs } = held;
     if (claimMs <= 0) return;
@@ -33,7 +33,9 @@ export class AtLeastChecker {
     const keptMs = atLeastMs * (1 - DRIFTS * this.#world.plan.driftFactor) - ROUNDING_MS;
     for (const resource of lock.resources) {
       const before = this.#kept.get(resource);
-      if (before && token === undefined) this.#check(held, before.held, before.untilMs);
+      if (before && token === undefined && lock.held) {
+        this.#check(held, before.held, before.untilMs);
+      }
       if (keptMs > 0 && atMs + keptMs > (before?.untilMs ?? 0)) {
         this.#kept.set(resource, { held, untilMs: atMs + keptMs });
       }

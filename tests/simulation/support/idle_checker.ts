@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { SLOW_WRITE_MS } from "./network.ts";
 import { type ClientPlan, listOf, type Op, type Plan } from "./plan.ts";
 import type { Held, SimClient } from "./sim_client.ts";
 import type { World } from "./world.ts";
@@ -102,8 +103,11 @@ export class IdleChecker {
 
   /** Whether a call may get nothing, and keep others waiting, because nodes answer too late. */
   #isImpatient({ client, op: { ttlMs } }: Wait): boolean {
-    const roundTripMs = roundTripMsOf(this.#world.plan, client.plan);
-    return ttlMs < ROUND_TRIPS_MIN * roundTripMs || client.nodeTimeoutMs(ttlMs) < 2 * roundTripMs;
+    const { plan } = this.#world;
+    const roundTripMs = roundTripMsOf(plan, client.plan);
+    const writeMs = plan.network.slowWriteChance > 0 ? SLOW_WRITE_MS : 0;
+    return ttlMs < ROUND_TRIPS_MIN * roundTripMs ||
+      client.nodeTimeoutMs(ttlMs) < Math.max(2 * roundTripMs, writeMs);
   }
 
   /** It waits no longer. */

@@ -234,6 +234,10 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
     "nobody is told when a reader that is kept for a while expires",
     ["if shortens then announce(key) end", ""],
   ],
+  "several-keys-keep-a-free-one": [
+    "nobody is notified of a key that is free while another of the caller's is held",
+    ["ipairs(heldMs ~= -2 and KEYS[2] and KEYS or {})", "ipairs({})"],
+  ],
   "group-does-not-compare": [
     "releases of one tick do not compare",
     ["local holds = found[index] == ARGV[index]", "local holds = found[index]"],

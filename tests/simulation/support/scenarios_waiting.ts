@@ -137,13 +137,28 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
       catches: ["last-asks-ever-more-rarely"],
       clients: [
         [{ ...HOLDER, autoExtend: true, holdMs: 60_000 }],
-        [{ ...HOLDER, resources: ["b"], autoExtend: true, holdMs: 30_000 }],
+        [{ ...HOLDER, resources: ["b"], ttlMs: 60_000, holdMs: 30_000 }],
         ...[50, 100, 150].map((atMs) => [waits(atMs, { resources: ["a", "b"] })]),
         [waits(200)],
         [waits(250)],
       ],
       faults: [{ kind: "die", client: 0, silent: false, atMs: 4_500 }],
       missing: expectSoon(6, 4_500, 3_000 + 500),
+    },
+  ),
+  scenario(
+    "Q3",
+    "a free lock is taken, though those who watch the first wait for another key, too",
+    {
+      catches: ["several-keys-keep-a-free-one"],
+      clients: [
+        [HOLDER],
+        [{ ...HOLDER, resources: ["b"], autoExtend: true, holdMs: 30_000 }],
+        ...[50, 100].map((atMs) => [waits(atMs, { resources: ["a", "b"] })]),
+        [waits(150)],
+        ...[200, 250].map((atMs) => [waits(atMs, { resources: ["a", "b"] })]),
+      ],
+      missing: expectSoon(4, RELEASED_MS, 2 * PATIENCE_MS + HAND_OFF_MS),
     },
   ),
   scenario("Q3", "if every notification is lost, the lock is acquired when its keys expire", {
