@@ -13,7 +13,7 @@
  *
  * If the server refuses what that takes, or a new subscription receives nothing either, the client
  * polls this node. The next attempt is made after a minute, because an operator may have allowed
- * it, or when the connection for commands was made again.
+ * it by then, or when the connection for commands was made again, or callers wait again.
  *
  * @module
  */
@@ -93,8 +93,6 @@ export class ReleaseSubscription {
   /** Waits for what was asked for, or for the next step. */
   #timer: TimerEntry | undefined = undefined;
   #listening = false;
-  /** Until when the last refusal counts, by the monotonic clock. */
-  #refusedUntilMs = -Infinity;
   #closing: Promise<unknown> = Promise.resolve();
 
   /**
@@ -117,9 +115,7 @@ export class ReleaseSubscription {
     this.#open = true;
     this.#listener = listener;
     this.#nodeIndex = nodeIndex;
-    const leftMs = this.#refusedUntilMs - this.#nowMs;
-    if (leftMs > 0) this.#wait(leftMs, () => this.#begin());
-    else this.#begin();
+    this.#begin();
   }
 
   /** Ends the subscription; resolves once its connection is closed. */
@@ -144,7 +140,6 @@ export class ReleaseSubscription {
   /** The server does not allow what it takes. */
   onRefused(error: Error): void {
     if (!this.#attempt) return; // it has been refused
-    this.#refusedUntilMs = this.#nowMs + REFUSED_DELAY_MS;
     this.#losses = this.#unreceived = 0;
     this.#end();
     this.#wait(REFUSED_DELAY_MS, () => this.#begin());

@@ -77,6 +77,6 @@ end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "062cafbf3d4cc3d412825aa74c146769d7ffd252",
+  sha1: "a7f90c31bba6eb6214c5dcc9a2744c6ff20b28d8",
   read: readAcquired,
 };

@@ -79,9 +79,9 @@ for _, key in ipairs(KEYS) do
 end
 if not shortens then return reply end`,
     NOTIFY_LUA,
-    `for _, key in ipairs(KEYS) do announce(key) end
+    `for _, key in ipairs(KEYS) do announce(key, '+', tonumber(ttl)) end
 return reply`,
   ),
-  sha1: "8821b1cf3121fd5bdcd57b667813af5528dbf081",
+  sha1: "aaf5e02926140c7b398d55964be4987854ae81bd",
   read: readExtended,
 };

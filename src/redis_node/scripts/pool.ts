@@ -106,7 +106,7 @@ for index, one in ipairs(KEYS) do
 end
 return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "cccca3b6659a28e45c30aca36f0ff0abce1071f1",
+  sha1: "663000008a3324e580557ddd65cb8ab6976d97c5",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

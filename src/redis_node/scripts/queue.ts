@@ -107,31 +107,25 @@ end`,
     `local function patienceMs(ticket)
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
 end`,
-  // Who watches a turn: the ticket at an `index` of the tickets `near` the first, the third behind
-  // it, and the last of the queue.
-  `local function watchers(queue, near, index)
-  local last = near[index + 3] and redis.pcall('ZRANGE', queue, -1, -1)[1] or near[#near]
-  local all = {}
-  for _, watcher in ipairs({ near[index], near[index + 3] or last, last }) do
-    if watcher ~= all[#all] then all[#all + 1] = watcher end
-  end
-  return all
-end`,
-  // Notifies these watchers, but for `own`, to ask after a time, each later than the one before.
-  // Returns the time of one more.
+  // Notifies those who watch a key, but for `own`, with a sign and a time, each later than the one
+  // before: the ticket at an `index` of the tickets `near` the first, the third behind it, and the
+  // last of the queue. Returns the time of one more.
   () =>
-    `local function watch(queue, near, index, waitMs, own)
-  for _, watcher in ipairs(watchers(queue, near, index)) do
-    if watcher ~= own and publish(watcher, watcher .. '+' .. waitMs) ~= 0 then
+    `local function watch(queue, near, index, sign, waitMs, own)
+  local last = near[index + 3] and redis.pcall('ZRANGE', queue, -1, -1)[1] or near[#near]
+  local before
+  for _, watcher in ipairs({ near[index], near[index + 3] or last, last }) do
+    if watcher ~= before and watcher ~= own and publish(watcher, watcher .. sign .. waitMs) ~= 0 then
       waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS}
     end
+    before = watcher
   end
   return waitMs
 end`,
-  // Notifies the watchers of a key that a lock which has ended keeps, to ask when it expires.
-  `local function announce(key)
+  // The same for the first, the fourth and the last of a key's queue.
+  `local function announce(key, sign, waitMs)
   local queue = 'hasp:queue:' .. key
-  watch(queue, redis.pcall('ZRANGE', queue, 0, 3), 1, math.max(redis.call('PTTL', key), 0))
+  watch(queue, redis.pcall('ZRANGE', queue, 0, 3), 1, sign, waitMs)
 end`,
   // The name under which is kept which key a pool's ticket has its turn for, and the ticket without
   // its number; `nil` for a ticket of one key. The name begins with what is common to the keys of
@@ -183,7 +177,7 @@ end`,
         local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
         if type(receivers) ~= 'number' or set.err then return false end
         if name then redis.pcall('SET', name, key, 'PX', waitMs) end
-        return watch(queue, near, 2, waitMs, own)
+        return watch(queue, near, 2, '+', waitMs, own)
       end
       if type(redis.pcall('ZREM', queue, first)) == 'table' then return false end
     end
@@ -266,10 +260,7 @@ end`,
   end
   redis.call('ZREM', queue, own)
   redis.call('DEL', 'hasp:turn:' .. key)
-  local near = redis.pcall('ZRANGE', queue, 0, 3)
-  for step, watcher in ipairs(watchers(queue, near, 1)) do
-    publish(watcher, watcher .. '-' .. ttl + (step - 1) * ${WATCH_STEP_MS})
-  end
+  announce(key, '-', tonumber(ttl))
   return overtaken
 end`,
   // The score that a ticket gets in the queues of the keys: `asked`, unless its client's clock may

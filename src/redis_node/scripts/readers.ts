@@ -143,7 +143,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "21cb3531400ae5d5cd6a070c2bde7b9bbadc7d07",
+  sha1: "c7f4b1bbce06ad7e1e8e6e1c3d67c25343a1dc23",
 };
 
 /**
@@ -176,12 +176,12 @@ for index, key in ipairs(KEYS) do
     redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', score), value)
     settle(key)
     rouse(key, nil, 0, 0)
-    if shortens then announce(key) end
+    if shortens then announce(key, '+', redis.call('PTTL', key)) end
   end
 end
 return reply`,
   ),
-  sha1: "2ed96448aa7aad7811966622f8c0f1be79900f52",
+  sha1: "b4713087d7fd250123e8b7c851fabb4524cf954b",
 };
 
 /**
@@ -207,5 +207,5 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
 end`,
     RELEASE_LUA,
   ),
-  sha1: "e3411aab2615bd9765a0801a9b45c44157553c39",
+  sha1: "ebd9917634e72dc07a5325aa0c32663365310a66",
 };

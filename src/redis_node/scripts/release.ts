@@ -46,7 +46,7 @@ if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
 end
 return replies`,
   ),
-  sha1: "d9bd9b890cdf3de66f4015ed80e4420cc61ecfee",
+  sha1: "8dbd8e99744670ce6ec0bdeacf8edea75a18f212",
 };
 
 /**
@@ -72,7 +72,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
     `local notified = notify(key, nil, not found)
 return found and (notified and 2 or 1) or 0`,
   ),
-  sha1: "1251dd5347984a1c085c17117a652f49859c1416",
+  sha1: "38168734c97e515894fd7a2aaa4d5fe759a20706",
 };
 
 /**
@@ -136,7 +136,7 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
 end`,
     RELEASE_LUA,
   ),
-  sha1: "bde09b2dde820f38b2eb2b2da42cfe016931df44",
+  sha1: "46a7c00a85632942ae10232bbb3c88ad21bcf69b",
 };
 
 /**
@@ -161,5 +161,5 @@ for index, key in ipairs(KEYS) do
 end
 return 1`,
   ),
-  sha1: "f0e96d798ff781ecebd22c4ddb2afb4af298a100",
+  sha1: "f2ea04c8c29e774af439a76e69a61a8bf73dadf7",
 };

@@ -101,6 +101,11 @@ export class IdleChecker {
       notify !== false && cooldownMs === undefined;
   }
 
+  /** The longest time that an attempt of those who wait may wait for a node that is silent. */
+  get #nodeTimeoutMs(): number {
+    return Math.max(...[...this.#waits].map(({ client, op }) => client.nodeTimeoutMs(op.ttlMs)));
+  }
+
   /** Whether a call may get nothing, and keep others waiting, because nodes answer too late. */
   #isImpatient({ client, op: { ttlMs } }: Wait): boolean {
     const { plan } = this.#world;
@@ -174,7 +179,7 @@ export class IdleChecker {
     }
     const idleMs = nowMs - free.sinceMs;
     if (free.isNotified) this.longestMs = Math.max(this.longestMs, idleMs);
-    if (idleMs <= this.#idleMs) return;
+    if (idleMs <= this.#idleMs + this.#nodeTimeoutMs) return;
     if (!free.isNotified && idleMs <= POLL_MS) return;
     const text = `${name} has been free for ${idleMs.toFixed(0)} ms while ${client.name} waits`;
     this.#world.failOnce(wait, true, "idle", text);

@@ -224,15 +224,15 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "taken-says-not-for-how-long": [
     "nobody is told when the key expires that another took in its turn",
-    ["'-' .. ttl + (step", "'-' .. 600000 + (step"],
+    ["announce(key, '-', tonumber(ttl))", "announce(key, '-', 600000)"],
   ],
   "shortening-notifies-nobody": [
     "nobody is told when a lock that is kept for a while expires",
-    ["for _, key in ipairs(KEYS) do announce(key) end", ""],
+    ["for _, key in ipairs(KEYS) do announce(key, '+', tonumber(ttl)) end", ""],
   ],
   "shortening-reader-notifies-nobody": [
     "nobody is told when a reader that is kept for a while expires",
-    ["if shortens then announce(key) end", ""],
+    ["if shortens then announce(key, '+', redis.call('PTTL', key)) end", ""],
   ],
   "several-keys-keep-a-free-one": [
     "nobody is notified of a key that is free while another of the caller's is held",
