@@ -176,12 +176,12 @@ for index, key in ipairs(KEYS) do
     redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', score), value)
     settle(key)
     rouse(key, nil, 0, 0)
-    if shortens then announce(key, '+', redis.call('PTTL', key)) end
+    if shortens then announce(key, '+', tonumber(ttl)) end
   end
 end
 return reply`,
   ),
-  sha1: "b4713087d7fd250123e8b7c851fabb4524cf954b",
+  sha1: "00bd6769cf759a5c2c4dc125350f27bb482880d8",
 };
 
 /**

@@ -232,7 +232,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "shortening-reader-notifies-nobody": [
     "nobody is told when a reader that is kept for a while expires",
-    ["if shortens then announce(key, '+', redis.call('PTTL', key)) end", ""],
+    ["if shortens then announce(key, '+', tonumber(ttl)) end", ""],
   ],
   "several-keys-keep-a-free-one": [
     "nobody is notified of a key that is free while another of the caller's is held",
