@@ -69,9 +69,8 @@
  *   back below them;
  * - or somebody deleted, renamed or overwrote a counter (`hasp:fence:…`), or the node evicted it.
  *
- * `tests/simulation/model` searches every order of events on few nodes for a token that does not
- * rise, with {@linkcode agreeOnToken} deciding, and finds one as soon as a part of the above is
- * left out.
+ * In `tests/simulation` each random run with fencing checks that tokens rise in the order in which
+ * locks were handed out.
  *
  * @module
  */
