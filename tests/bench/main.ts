@@ -18,7 +18,6 @@ import { memory } from "./scenarios/memory.ts";
 import { scale } from "./scenarios/scale.ts";
 import type { Bench, Scenario } from "./scenarios/scenario.ts";
 import { sequential } from "./scenarios/sequential.ts";
-import { size } from "./scenarios/size.ts";
 import { start } from "./scenarios/start.ts";
 import { waiting } from "./scenarios/waiting.ts";
 import { installPeers, type Runtime, WorkerProcess } from "./worker_process.ts";
@@ -28,7 +27,6 @@ const SCENARIOS: Record<string, Scenario> = {
   concurrent,
   faults,
   memory,
-  size,
   start,
   waiting,
   fencing,
@@ -42,7 +40,6 @@ const HELP = `Usage: deno task bench [options]
                    ${peerNames().join(", ")}
   --rounds N       rounds, of which the median is printed; default 5
   --duration MS    length of one measurement; default 500
-  --plot FILE      draw what concurrent measures, at more points, as SVG
   --quick          one short round of everything, to see that it runs
   --runtime NAME   deno, node or bun for the contenders; default deno
   --help
@@ -58,15 +55,11 @@ async function main(): Promise<void> {
       duration: { type: "string" },
       quick: { type: "boolean", default: false },
       runtime: { type: "string", default: "deno" },
-      plot: { type: "string" },
       help: { type: "boolean", default: false },
     },
   });
   if (values.help) return console.log(HELP);
   const scenarios = known("scenario", values.only, SCENARIOS);
-  if (values.plot !== undefined && !scenarios.includes(concurrent)) {
-    throw new RangeError("--plot needs the scenario concurrent");
-  }
   const peers = values.peers === "all" ? peerNames() : list(values.peers);
   known("contender", peers.join(","), contenders);
   const names = ["floor", "ours", ...peers];
@@ -82,7 +75,6 @@ async function main(): Promise<void> {
     runtime: runtime as Runtime,
     rounds: count("rounds", values.rounds ?? (values.quick ? "1" : "5")),
     durationMs: count("duration", values.duration ?? (values.quick ? "150" : "500")),
-    plot: values.plot,
   };
   for (const name of names) {
     const worker = stack.use(new WorkerProcess(name, bench.runtime));

@@ -50,11 +50,6 @@ export class Samples {
     return this.#leftOut.has(contender);
   }
 
-  /** The contenders that were measured. */
-  contenders(): string[] {
-    return [...this.#rounds.keys()].filter((name) => !this.#leftOut.has(name));
-  }
-
   /** Median over the rounds; NaN where nothing was measured. */
   median(contender: string, figure: string): number {
     const rounds = this.#rounds.get(contender) ?? [];

@@ -53,7 +53,8 @@ export async function installPeers(): Promise<void> {
   };
   await Deno.mkdir(PACKAGES, { recursive: true });
   await Deno.writeTextFile(`${PACKAGES}/package.json`, '{ "private": true, "type": "module" }\n');
-  const shared = ["ioredis", "redis", "redlock4", "redlock5"].map((name) => [name, imports[name]]);
+  const shared = ["ioredis", "redis", "redis-semaphore", "redlock4", "redlock5"]
+    .map((name) => [name, imports[name]]);
   const packages = [...shared, ...Object.entries(BENCH_PACKAGES)].map(([name, target]) =>
     `${name}@${target}`
   );

@@ -65,18 +65,3 @@ export const contenders: Record<string, () => Promise<Contender>> = {
   "redis-semaphore": async () => new (await import("./redis_semaphore.ts")).RedisSemaphore(),
   "redlock-universal": async () => new (await import("./redlock_universal.ts")).RedlockUniversal(),
 };
-
-/** Names for readers, of those whose name here is not the name of a package. */
-const TITLES: Record<string, string> = {
-  floor: "raw sockets",
-  ours: "Hasp",
-  "ours-waiting": "Hasp, with waitMs and signal",
-  redlock4: "node-redlock 4",
-  redlock5: "node-redlock 5",
-  sesamecare: "@sesamecare-oss/redlock",
-};
-
-/** A contender's name for readers. */
-export function contenderTitle(name: string): string {
-  return TITLES[name] ?? name;
-}

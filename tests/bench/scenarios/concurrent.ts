@@ -4,9 +4,7 @@
  * @module
  */
 
-import { contenderTitle } from "../contenders/contender.ts";
 import type { Figures } from "../measures.ts";
-import { throughputSvg } from "../plot.ts";
 import { serverUsage, usageSince } from "../server_usage.ts";
 import { Samples } from "../table.ts";
 import type { WorkerProcess } from "../worker_process.ts";
@@ -15,8 +13,6 @@ import { type Bench, inRounds } from "./scenario.ts";
 /** Locks in flight that the tables have, and the pairs per second that are to be reached. */
 const GOALS = new Map([[10, "≥ 0.8"], [100, "≥ 0.9"], [1_000, "≥ 1"]]);
 const IN_FLIGHT = [...GOALS.keys()];
-/** Locks in flight of the plot's points. */
-const PLOTTED = [1, 3, 10, 30, 100, 300, 1_000];
 /** Locks in flight at which the time of single commands is printed. */
 const TYPICAL = 100;
 
@@ -26,10 +22,9 @@ const TYPICAL = 100;
  */
 export async function concurrent(bench: Bench): Promise<void> {
   const samples = new Samples();
-  const points = bench.plot === undefined ? IN_FLIGHT : PLOTTED;
   await inRounds(bench, samples, "concurrent", async (worker) => {
     const figures: Figures = {};
-    for (const inFlight of points) Object.assign(figures, await once(bench, worker, inFlight));
+    for (const inFlight of IN_FLIGHT) Object.assign(figures, await once(bench, worker, inFlight));
     return figures;
   });
   const columns = (figure: string, digits: number, goal?: (inFlight: number) => string) =>
@@ -50,7 +45,6 @@ export async function concurrent(bench: Bench): Promise<void> {
     { figure: `setUs${TYPICAL}`, title: "µs a SET", digits: 2 },
     { figure: `evalshaUs${TYPICAL}`, title: "µs an EVALSHA", digits: 2 },
   ]);
-  if (bench.plot !== undefined) await plot(bench.plot, samples);
 }
 
 /**
@@ -77,19 +71,4 @@ async function measured(bench: Bench, worker: WorkerProcess, params: Figures): P
   const after = await serverUsage(bench.servers);
   const usage = usageSince(before, after, pairs!);
   return { rate: pairsPerS!, cpuUs: cpuUs!, hasChoice: hasChoice!, ...usage };
-}
-
-/** Writes the plot of all contenders that were measured, with one line for this library. */
-async function plot(file: string, samples: Samples): Promise<void> {
-  const names = samples.contenders().filter((name) => name !== "ours-waiting");
-  const series = names.map((name) => ({
-    name,
-    title: contenderTitle(name),
-    points: PLOTTED.map((inFlight) => ({
-      inFlight,
-      rate: samples.median(name, `rate${inFlight}`),
-    })),
-  }));
-  await Deno.writeTextFile(file, throughputSvg(series));
-  console.log(`\nPlot: ${file}`);
 }

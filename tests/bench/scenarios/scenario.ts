@@ -18,8 +18,6 @@ export interface Bench {
   readonly rounds: number;
   /** Length of one measurement. */
   readonly durationMs: number;
-  /** The file for the plot of throughput, if one is wanted. */
-  readonly plot?: string;
 }
 
 /** A scenario measures and prints its table. */
