@@ -26,7 +26,6 @@ testLockNode(() => onStore(memoryStore, redisNode), {
   test: named("RedisNode on MemoryRedis"),
   without: [...TESTED_ELSEWHERE, "hang"],
 });
-testQueue(() => onStore(memoryStore, redisNode), named("RedisNode on MemoryRedis"));
 
 testLockNode(() => onStore(store, ownClientNode), {
   test: named("commandNode one command at a time"),

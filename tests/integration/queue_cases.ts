@@ -72,8 +72,8 @@ class QueueBench {
 type Case = readonly [name: string, run: (bench: QueueBench) => Promise<void>];
 
 const QUEUE_CASES: readonly Case[] = [
-  ["a ticket that is denied is put in the queue", async (bench) => {
-    const { keys, first, second } = await heldWithTickets(bench);
+  ["a ticket that is denied is put in the queue, whose first a release notifies", async (bench) => {
+    const { keys, value, first, second, listener } = await heldWithTickets(bench);
     const position = await bench.expect("queued", "acquire", { keys, ticket: first });
     check(position!.ahead === 0 && position!.length === 1, "the first ticket is not the first");
     check(position!.remainingMs > 0, "it reports no time for which the key is held");
@@ -82,60 +82,18 @@ const QUEUE_CASES: readonly Case[] = [
     const again = await bench.expect("queued", "acquire", { keys, ticket: first });
     check(again!.ahead === 0, "a ticket lost its place because it asked again");
     check(again!.length === 2, "a ticket that asked again is in the queue twice");
-  }],
-  ["a release notifies the first ticket in the queue", async (bench) => {
-    const { keys, value, first, second, listener } = await heldWithTickets(bench);
-    await bench.expect("queued", "acquire", { keys, ticket: second });
-    await bench.expect("queued", "acquire", { keys, ticket: first });
     await bench.expect("granted", "release", { keys, value });
     await listener.heard(first, "first");
   }],
-  [
-    "a free key is for a ticket that has lost its place, if a quorum has agreed on its score",
+  ...([["ticket", undefined], ["reader", "shared"]] as const).map(([who, mode]): Case => [
+    `a free key is for a ${who} that has lost its place, if a quorum has agreed on its score`,
     async (bench) => {
       const { keys, value, first, second } = await heldWithTickets(bench);
       await bench.expect("queued", "acquire", { keys, ticket: second });
       await bench.expect("granted", "release", { keys, value });
-      await bench.expect("granted", "acquire", { keys, ticket: { ...first, agreed: true } });
+      await bench.expect("granted", "acquire", { keys, mode, ticket: { ...first, agreed: true } });
     },
-  ],
-  [
-    "a free key is for a reader that has lost its place, if a quorum has agreed on its score",
-    async (bench) => {
-      const { keys, value, first, second } = await heldWithTickets(bench);
-      await bench.expect("queued", "acquire", { keys, ticket: second });
-      await bench.expect("granted", "release", { keys, value });
-      const ticket = { ...first, agreed: true };
-      await bench.expect("granted", "acquire", { keys, mode: "shared", ticket });
-    },
-  ],
-  ["a ticket that claims to be older than it may goes behind all in its queues", async (bench) => {
-    const { keys: [one], value, first, second } = await heldWithTickets(bench);
-    const [other, earlierMs] = [bench.key(), 2_000];
-    await bench.expect("granted", "acquire", { keys: [other], value });
-    await bench.expect("queued", "acquire", { keys: [one], ticket: first });
-    const old = { ...second, score: first.score - earlierMs * 1_000 };
-    await bench.expect("queued", "acquire", { keys: [other], ticket: old });
-    const ticketId = `${first.ticketId}0`;
-    const claims = { ...first, ticketId, score: first.score - earlierMs * 500 };
-    const position = await bench.expect("queued", "acquire", {
-      keys: [one, other],
-      ticket: claims,
-    });
-    check(position!.score > first.score, "it is ahead of one that came before it");
-  }],
-  ["a free key is for the first ticket in the queue", async (bench) => {
-    const { keys, value, first, second } = await heldWithTickets(bench);
-    await bench.expect("queued", "acquire", { keys, ticket: first });
-    await bench.expect("queued", "acquire", { keys, ticket: second });
-    await bench.expect("granted", "release", { keys, value });
-    const position = await bench.expect("queued", "acquire", { keys, ticket: second });
-    check(position!.ahead === 1, "the second ticket is not behind the first");
-    const taken = { keys, value: systemRandom.value(), ticket: first };
-    await bench.expect("granted", "acquire", taken);
-    const behind = await bench.expect("queued", "acquire", { keys, ticket: second });
-    check(behind!.ahead === 0, "a ticket that got the key is still in the queue");
-  }],
+  ]),
   ["a free key is for the next ticket when the first's turn is over", async (bench) => {
     const { keys, value, first, second } = await heldWithTickets(bench);
     await bench.expect("queued", "acquire", { keys, ticket: first });
@@ -147,25 +105,6 @@ const QUEUE_CASES: readonly Case[] = [
     await bench.expect("granted", "acquire", { keys, ticket: second });
     const late = await bench.expect("queued", "acquire", { keys, ticket: first });
     check(late!.length === 1, "the first was not dropped");
-  }],
-  ["a release passes over a ticket whose wait is over", async (bench) => {
-    const { keys, value, first, second, listener } = await heldWithTickets(bench);
-    const endS = Math.floor(systemClock.wallMs() / 1_000);
-    const late = { ...first, ticketId: `${first.ticketId}:50:${endS}` };
-    const next = { ...second, ticketId: `${second.ticketId}:50:${endS + 60}` };
-    await bench.expect("queued", "acquire", { keys, ticket: late });
-    await bench.expect("queued", "acquire", { keys, ticket: next });
-    await bench.expect("granted", "release", { keys, value });
-    await listener.heard(next, "first");
-    check(!listener.notices.includes(`first ${late.ticketId}`), "it notified the one that is late");
-  }],
-  ["leaveQueue() takes a ticket out of the queue", async (bench) => {
-    const { keys, value, first, second, listener } = await heldWithTickets(bench);
-    await bench.expect("queued", "acquire", { keys, ticket: first });
-    await bench.expect("queued", "acquire", { keys, ticket: second });
-    bench.node.leaveQueue(keys, first.ticketId);
-    await bench.expect("granted", "release", { keys, value });
-    await listener.heard(second, "first");
   }],
   ["leaveQueue() of a notified ticket notifies the next one", async (bench) => {
     const { keys, value, first, second, listener } = await heldWithTickets(bench);
