@@ -4,23 +4,13 @@
  * @module
  */
 import type { Fault } from "./plan.ts";
-import { all, expectHeldMs, expectLocks, expectSoon, scenario } from "./scenario.ts";
+import { expectHeldMs, expectLocks, expectSoon, scenario } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";
 
 const MAJORITY = [0, 1];
 
 /** See the module. */
 export const EXTENSION_SCENARIOS: readonly Scenario[] = [
-  scenario(
-    "E1",
-    "a lock that is gone on a majority is lost at its next extension, and stays lost",
-    {
-      clients: [[{ ttlMs: 3_000, holdMs: 8_000, autoExtend: true }]],
-      faults: MAJORITY.map((node) => ({ kind: "flush", node, atMs: 500 })),
-      // The first extension is due when a third of the TTL has passed.
-      missing: expectHeldMs(0, 990, 1_010),
-    },
-  ),
   scenario(
     "E1",
     "a lock that is gone on a majority stays lost, also if no reply to its first extension arrived",
@@ -49,18 +39,6 @@ export const EXTENSION_SCENARIOS: readonly Scenario[] = [
     faults: MAJORITY.map((node) => ({ kind: "flush", node, atMs: 500 })),
     outside: "mutual-exclusion",
     missing: expectHeldMs(1, 2_990, 3_010),
-  }),
-  scenario("E3", "an extension whose replies come after the validity does not count", {
-    clients: [[{ ttlMs: 1_000, holdMs: 4_000, autoExtend: true }]],
-    nodeTimeoutMs: 3_000,
-    faults: MAJORITY.map((node) => (
-      { kind: "slow", client: 0, node, direction: "replies", extraMs: 900, atMs: 100, forMs: 5_000 }
-    )),
-    missing: expectHeldMs(0, 930, 990),
-  }),
-  scenario("E4", "an extension by a shorter TTL shortens nothing", {
-    clients: [[{ ttlMs: 5_000, holdMs: 8_000, extendEveryMs: 1_000, extendTtlMs: 500 }]],
-    missing: expectHeldMs(0, 4_900, 8_010),
   }),
   scenario("E4", "an extension shortens nothing that a longer one under way has just prolonged", {
     catches: ["extension-shortens-ttl"],
@@ -141,17 +119,5 @@ export const EXTENSION_SCENARIOS: readonly Scenario[] = [
       forMs: 1_500,
     })),
     missing: expectHeldMs(0, 7_990, 8_010),
-  }),
-  scenario("E7", "a lock that was extended as often as it may be runs out", {
-    clients: [[{ ttlMs: 1_000, holdMs: 8_000, autoExtend: true, extensionsMax: 3 }]],
-    missing: expectHeldMs(0, 1_900, 2_000),
-  }),
-  scenario("E8", "a majority that hangs for less than the validity costs the holder nothing", {
-    clients: [
-      [{ ttlMs: 3_000, holdMs: 7_000, autoExtend: true }],
-      [{ atMs: 500, waitMs: 500 }],
-    ],
-    faults: MAJORITY.map((node) => ({ kind: "hang", node, atMs: 1_500, forMs: 1_200 })),
-    missing: all(expectHeldMs(0, 6_990, 7_010), expectLocks(1, 0)),
   }),
 ];

@@ -5,7 +5,7 @@
  * @module
  */
 import type { Fault, Op } from "./plan.ts";
-import { all, expectHeldMs, expectLocks, expectSoon, locksOf, scenario } from "./scenario.ts";
+import { all, expectLocks, expectSoon, locksOf, scenario } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";
 
 const ALL = [0, 1, 2];
@@ -74,25 +74,6 @@ export const GROUP_SCENARIOS: readonly Scenario[] = [
       missing: expectLocks(1, 1),
     },
   ),
-  scenario("B2", "a group whose replies are lost has released its locks all the same", {
-    gatherMs: GATHER_MS,
-    clients: [
-      together(["a", "b", "c"]),
-      [{ resources: ["b"], atMs: 500, ttlMs: 5_000, waitMs: 3_000 }],
-    ],
-    faults: onAll((node) => (
-      { kind: "half-open", client: 0, node, directions: ["replies"], atMs: RELEASED_MS }
-    )),
-    missing: all(expectLocks(1, 1), expectSoon(1, RELEASED_MS - 500, 600)),
-  }),
-  scenario("B2", "locks live on if the replies to some of their extensions are lost", {
-    gatherMs: GATHER_MS,
-    clients: [together(["a", "b", "c"], EXTENDED)],
-    faults: [0, 1].map((node) => (
-      { kind: "lost-extension", client: 0, node, reset: node === 0, atMs: 900, forMs: 900 }
-    )),
-    missing: expectAllHeldMs(3, 5_990),
-  }),
   scenario("B3", "a group whose script the nodes have lost goes out again, whole", {
     gatherMs: GATHER_MS,
     clients: [[
@@ -103,15 +84,6 @@ export const GROUP_SCENARIOS: readonly Scenario[] = [
     faults: onAll((node) => ({ kind: "flush-scripts", node, atMs: 1_500 })),
     missing: expectAllHeldMs(2, 5_990),
     catches: ["script-never-sent"],
-  }),
-  scenario("B4", "full nodes extend and release groups", {
-    gatherMs: GATHER_MS,
-    clients: [
-      [...together(["a", "b"], EXTENDED), ...together(["c", "d"])],
-      [{ resources: ["c"], atMs: 5_000, ttlMs: 5_000, waitMs: 4_000 }],
-    ],
-    faults: onAll((node) => ({ kind: "full", node, atMs: 500, forMs: 4_000 })),
-    missing: all(expectAllHeldMs(2, 5_990), expectLocks(1, 1)),
   }),
   scenario("B5", "a group notifies those who wait for some of its keys, and nobody else", {
     gatherMs: GATHER_MS,
@@ -127,17 +99,6 @@ export const GROUP_SCENARIOS: readonly Scenario[] = [
       expectSoon(3, RELEASED_MS, HAND_OFF_MS),
     ),
     catches: ["group-notifies-nobody"],
-  }),
-  scenario("B6", "a key of another type fails for itself, not for the group", {
-    gatherMs: GATHER_MS,
-    clients: [
-      [...together(["a", "b", "c"], EXTENDED), ...together(["d", "e"])],
-      [{ resources: ["d"], atMs: 300, ttlMs: 5_000, waitMs: 3_000 }],
-    ],
-    faults: ["b", "d"].map((resource) => (
-      { kind: "foreign", nodes: [1], resource, ttlMs: 20_000, isSet: true, atMs: 0 }
-    )),
-    missing: all(expectAllHeldMs(3, 5_990), expectSoon(1, RELEASED_MS, HAND_OFF_MS)),
   }),
   scenario("B7", "a lock that is gone takes no other one of its group with it", {
     gatherMs: GATHER_MS,
@@ -160,18 +121,5 @@ export const GROUP_SCENARIOS: readonly Scenario[] = [
     ],
     missing: expectSoon(1, RELEASED_MS, HAND_OFF_MS),
     catches: ["gate-lets-nobody-in"],
-  }),
-  scenario("B9", "readers and exclusive locks of one tick are released each by its own script", {
-    gatherMs: GATHER_MS,
-    clients: [
-      [
-        ...together(["a", "b"]),
-        ...together(["c", "d"], { shared: true }),
-        ...together(["e", "f"], { any: true, resources: ["e", "f"] }),
-      ],
-      [{ resources: ["c"], atMs: 300, ttlMs: 5_000, waitMs: 3_000 }],
-    ],
-    faults: [{ kind: "cut", client: 0, node: 0, requests: "delivered", atMs: RELEASED_MS }],
-    missing: all(expectSoon(1, RELEASED_MS, HAND_OFF_MS), expectHeldMs(0, 1_000, 1_020)),
   }),
 ];

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Fault, Op } from "./plan.ts";
-import { all, expectHeldMs, expectLocks, expectSoon, locksOf, scenario } from "./scenario.ts";
+import { all, expectHeldMs, expectLocks, locksOf, scenario } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";
 
 /** Works for a second, and hands over. */
@@ -74,10 +74,6 @@ export const HANDING_OVER_SCENARIOS: readonly Scenario[] = [
     ],
     missing: all(expectLocks(1, 0), expectHeldMs(2, 3_999, 4_010)),
     catches: ["adoption-takes-any-key"],
-  }),
-  scenario("H4", "a token that is lost keeps the resource for what is left of the TTL", {
-    clients: [[{ ...GIVER, handsTo: [] }], [{ atMs: 100, waitMs: 9_000 }]],
-    missing: expectSoon(1, 3_000, 1_000),
   }),
   scenario("H5", "a token that comes twice is adopted once, also after the lock was released", {
     clients: [

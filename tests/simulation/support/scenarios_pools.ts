@@ -81,15 +81,6 @@ export const POOL_SCENARIOS: readonly Scenario[] = [
       ),
     },
   ),
-  scenario("A3", "two that are released at once are held again at once", {
-    clients: [[holds("a", 1_000)], [holds("b", 1_000)], [waits(50)], [waits(100)]],
-    healAtMs: 8_000,
-    missing: all(
-      expectSoon(2, 1_003, HAND_OFF_MS),
-      expectSoon(3, 1_003, 2 * HAND_OFF_MS),
-      nobodyLeft,
-    ),
-  }),
   scenario(
     "A4",
     "a node that denies says which are free, and the next attempt is for one of them",
@@ -129,23 +120,6 @@ export const POOL_SCENARIOS: readonly Scenario[] = [
     ],
     healAtMs: 8_000,
     missing: all(expectLocks(2, 0), expectSoon(3, 1_003, 2 * HAND_OFF_MS), nobodyLeft),
-  }),
-  scenario("A7", "a holder that dies is waited for no longer than its TTL", {
-    clients: [[{ ...holds("a", 9_000), ttlMs: 2_000 }], [holds("b", 9_000)], [waits(50)]],
-    faults: [{ kind: "die", client: 0, silent: false, atMs: 500 }],
-    healAtMs: 8_000,
-    missing: expectSoon(2, 2_000, 150),
-  }),
-  scenario("A8", "one node less, hung from the beginning, changes nothing", {
-    clients: [[holds("a", 1_000)], [holds("b", 1_500)], [waits(50)], [waits(100)]],
-    faults: [{ kind: "hang", node: 1, atMs: 0, forMs: 7_000 }],
-    nodeTimeoutMs: 100,
-    healAtMs: 8_000,
-    missing: all(
-      expectOrder(0, 1, 2, 3),
-      expectSoon(2, 1_003, PATIENCE_MS),
-      expectSoon(3, 1_503, PATIENCE_MS),
-    ),
   }),
   scenario(
     "A9",

@@ -27,11 +27,6 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
       missing: ({ world }) => world.store.late.length > 0 ? undefined : "nobody wrote too late",
     },
   ),
-  scenario("P2", "a process that is paused between request and reply beyond the TTL gets no lock", {
-    clients: [[{ kind: "tryAcquire", ttlMs: 1_000 }], [{ atMs: 1_100, holdMs: 2_000 }]],
-    faults: [{ kind: "pause", client: 0, atMs: 1.7, forMs: 2_000 }],
-    missing: all(expectLocks(0, 0), expectLocks(1, 1)),
-  }),
   scenario("P3", "a process that stalls between any two statements never claims too much", {
     clients: Array.from(
       { length: 3 },
@@ -40,10 +35,6 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
     ),
     process: { stallChance: 0.1, stallMaxMs: 1_500 },
     healAtMs: 20_000,
-  }),
-  scenario("P4", "timers that are late by 20 ms leave the signal in time", {
-    clients: [[{ ...SECOND, end: "abandon" }, { atMs: 4_000, kind: "using", ttlMs: 600 }]],
-    process: { timerLateMs: 20 },
   }),
   scenario("P5", "a wall clock that is stepped ahead ends the lock, as if the machine had slept", {
     clients: [[{ holdMs: 5_000 }]],
@@ -61,21 +52,6 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
     healAtMs: 30_000,
     missing: expectHeldMs(0, 19_600, 19_750),
     catches: ["small-gains-forgotten"],
-  }),
-  scenario("P6", "a process that dies in the middle of acquiring blocks others until the TTL", {
-    clients: [[{ ttlMs: 2_000 }], [{ atMs: 50 }]],
-    faults: [{ kind: "die", client: 0, silent: true, atMs: 1.7 }],
-    missing: all(expectLocks(0, 0), expectSoon(1, 2_000, 2_100)),
-  }),
-  scenario("P6", "a process that dies while it holds blocks others until the TTL", {
-    clients: [[{ ttlMs: 2_000 }], [{ atMs: 50 }]],
-    faults: [{ kind: "die", client: 0, silent: false, atMs: 500 }],
-    missing: expectSoon(1, 2_000, 2_100),
-  }),
-  scenario("P6", "a process that dies while it waits blocks nobody", {
-    clients: [[{ holdMs: 1_000 }], [{ atMs: 50 }], [{ atMs: 100 }]],
-    faults: [{ kind: "die", client: 1, silent: true, atMs: 500 }],
-    missing: all(expectLocks(1, 0), expectSoon(2, 1_000, 4_500)),
   }),
   scenario(
     "P8",
@@ -126,11 +102,6 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
       catches: ["signal-does-not-look-at-the-clock"],
     },
   ),
-  scenario("P7", "a machine that slept through the validity wakes up without the lock", {
-    clients: [[{ ttlMs: 3_000, holdMs: 6_000 }], [{ atMs: 1_000 }]],
-    faults: [{ kind: "suspend", client: 0, atMs: 1_500, forMs: 5_000 }],
-    missing: all(expectHeldMs(0, 2_900, 3_010), expectLocks(1, 1)),
-  }),
   scenario("P7", "a wall clock that was set back before a sleep does not hide it", {
     clients: [[{ ttlMs: 3_000, holdMs: 8_000 }], [{ atMs: 1_000, holdMs: 3_000 }]],
     faults: [

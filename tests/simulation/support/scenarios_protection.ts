@@ -8,7 +8,7 @@ import type { Fault, Op } from "./plan.ts";
 import type { Outcome } from "./run.ts";
 import { all, expectLocks, expectSoon, locksOf, scenario } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";
-import { BARE_QUORUM, BOTH, HOLDER_AND_RIVAL, RIVAL_SHUT_OUT } from "./scenarios_nodes.ts";
+import { BARE_QUORUM, HOLDER_AND_RIVAL, RIVAL_SHUT_OUT } from "./scenarios_nodes.ts";
 import { BEFORE_A_WRITE_MS } from "./scenarios_processes.ts";
 import { WALL_MS } from "./world.ts";
 
@@ -188,12 +188,6 @@ export const PROTECTION_SCENARIOS: readonly Scenario[] = [
       },
     ),
   ),
-  scenario("N4", "with the guard a node that has lost its last second lets nobody in", {
-    options: GUARDED,
-    clients: HOLDER_AND_RIVAL,
-    faults: [BARE_QUORUM, crash(400, 1_000)],
-    missing: RIVAL_SHUT_OUT,
-  }),
   scenario("N6", "an empty server in the place of a node lets another in", {
     clients: HOLDER_AND_RIVAL,
     faults: [BARE_QUORUM, { kind: "flush", node: 1, atMs: 1_000 }],
@@ -216,12 +210,6 @@ export const PROTECTION_SCENARIOS: readonly Scenario[] = [
       outside: "mutual-exclusion",
     },
   ),
-  scenario("N8", "with the guard two nodes that are flushed let nobody in", {
-    options: GUARDED,
-    clients: HOLDER_AND_RIVAL,
-    faults: BOTH.map((node) => ({ kind: "flush", node, atMs: 1_000 })),
-    missing: RIVAL_SHUT_OUT,
-  }),
   scenario("N12", "a counter that is lost resumes above what it was", {
     options: FENCED,
     clients: COUNTERS_APART,

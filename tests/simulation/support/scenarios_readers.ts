@@ -15,8 +15,6 @@ import type { Scenario } from "./scenario.ts";
 const HAND_OFF_MS = 12;
 /** How long each reader may take after the one before it, of those that enter one after another. */
 const HOP_MS = 6;
-/** After how long a first that does not use its turn is overtaken. */
-const PATIENCE_MS = 50;
 
 /** Reads from a time on, and waits for that as long as it takes. */
 function reads(atMs: number, more: Partial<Op> = {}): Partial<Op> {
@@ -99,21 +97,6 @@ export const READER_SCENARIOS: readonly Scenario[] = [
     missing: expectSoon(2, 500, 1_000 + HAND_OFF_MS),
     catches: ["dead-first-holds-readers-back"],
   }),
-  scenario("S5", "a writer that gives up lets the readers behind it enter", {
-    clients: [
-      [reads(0, { holdMs: 4_000 })],
-      [writes(50, { abortAfterMs: 900 })],
-      [reads(100, { holdMs: 100 })],
-      [reads(150, { holdMs: 100 })],
-    ],
-    healAtMs: 8_000,
-    missing: all(
-      expectLocks(1, 0),
-      expectSoon(2, 950, HAND_OFF_MS),
-      expectSoon(3, 950, HAND_OFF_MS + HOP_MS),
-      nobodyLeft,
-    ),
-  }),
   scenario("S6", "a reader that dies costs its own TTL, whatever the others have", {
     clients: [
       [reads(0, { ttlMs: 2_000, holdMs: 9_000 })],
@@ -124,18 +107,6 @@ export const READER_SCENARIOS: readonly Scenario[] = [
     healAtMs: 8_000,
     missing: expectSoon(2, 2_000, 150),
     catches: ["key-expires-with-the-last-comer"],
-  }),
-  scenario("S7", "one node less, hung from the beginning, changes nothing", {
-    clients: [
-      [reads(0, { holdMs: 1_000 })],
-      [writes(50, { holdMs: 500 })],
-      [reads(100, { holdMs: 100 })],
-      [reads(150, { holdMs: 100 })],
-    ],
-    faults: [{ kind: "hang", node: 1, atMs: 0, forMs: 4_000 }],
-    nodeTimeoutMs: 100,
-    healAtMs: 5_000,
-    missing: all(expectOrder(0, 1, 2, 3), expectSoon(1, 1_003, PATIENCE_MS)),
   }),
   scenario("S9", "of the readers of one client one waits for all, and all enter with it", {
     clients: [
@@ -151,19 +122,5 @@ export const READER_SCENARIOS: readonly Scenario[] = [
       nobodyLeft,
     ),
     catches: ["admitted-reader-goes-on-waiting"],
-  }),
-  scenario("S8", "a reader at the head of the queue that is stopped is overtaken", {
-    clients: [
-      [writes(0, { holdMs: 1_000 })],
-      [reads(50, { holdMs: 100 })],
-      [reads(100, { holdMs: 100 })],
-      [reads(150, { holdMs: 100 })],
-    ],
-    faults: [{ kind: "pause", client: 1, atMs: 500, forMs: 3_000 }],
-    healAtMs: 8_000,
-    missing: all(
-      expectSoon(2, 1_003, PATIENCE_MS + 3 * HAND_OFF_MS),
-      expectSoon(3, 1_003, PATIENCE_MS + 4 * HAND_OFF_MS),
-    ),
   }),
 ];

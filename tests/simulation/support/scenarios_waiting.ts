@@ -3,17 +3,8 @@
  *
  * @module
  */
-import type { Fault, Op } from "./plan.ts";
-import {
-  all,
-  expectHeldMs,
-  expectLocks,
-  expectOrder,
-  expectSoon,
-  locksOf,
-  scenario,
-} from "./scenario.ts";
-import type { Outcome } from "./run.ts";
+import type { Op } from "./plan.ts";
+import { all, expectLocks, expectOrder, expectSoon, scenario } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";
 
 const ALL = [0, 1, 2];
@@ -45,16 +36,6 @@ function manyOf(resource: string, startMs: number): Partial<Op>[] {
   });
 }
 
-/** Complains if a ticket is in a queue when all is over. */
-function nobodyLeft({ world }: Outcome): string | undefined {
-  const left = world.nodes.flatMap((node) => node.queue("a"));
-  return left.length === 0 ? undefined : `${left.length} tickets are left in queues`;
-}
-
-function onAll(fault: (node: number) => Fault): Fault[] {
-  return ALL.map(fault);
-}
-
 /** See the module. */
 export const WAITING_SCENARIOS: readonly Scenario[] = [
   scenario("Q1", "releases of one tick notify those who wait, each for its key", {
@@ -78,18 +59,6 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
       expectSoon(1, RELEASED_MS, HAND_OFF_MS),
       expectSoon(4, RELEASED_MS, 3 * 105 + 4 * HAND_OFF_MS),
     ),
-  }),
-  scenario("Q2", "a release makes one of many ask, not all", {
-    nodes: 5,
-    clients: [[HOLDER], ...Array.from({ length: 9 }, (_, index) => [waits(50 + 20 * index)])],
-    healAtMs: 4_000,
-    // Each asks when it comes, again to join the queue, and when it is notified; and makes a value
-    // for its ticket.
-    missing: ({ world, plan }) => {
-      const attempts = plan.clients.length * 4 - 3;
-      const made = [...world.values.values()].filter(({ atMs }) => atMs < plan.healAtMs).length;
-      return made <= attempts ? undefined : `${made} attempts were made, ${attempts} are enough`;
-    },
   }),
   scenario("Q2", "the second of those who wait does not ask when the first has taken the key", {
     clients: [[HOLDER], [waits(50, { holdMs: 1_000 })], [waits(100)]],
@@ -161,65 +130,15 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
       missing: expectSoon(4, RELEASED_MS, 2 * PATIENCE_MS + HAND_OFF_MS),
     },
   ),
-  scenario("Q3", "if every notification is lost, the lock is acquired when its keys expire", {
-    clients: [[HOLDER], [waits(50)]],
-    messages: { lostChance: 1, twiceChance: 0, lateMs: 0 },
-    missing: expectSoon(1, RELEASED_MS, 3_000),
-  }),
-  scenario("Q3", "notifications that come twice, and late, do no harm", {
-    clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)]],
-    messages: { lostChance: 0, twiceChance: 1, lateMs: 30 },
-    missing: all(expectOrder(0, 1, 2, 3), ...[0, 1, 2, 3].map((client) => expectLocks(client, 1))),
-  }),
   scenario("Q4", "one that died while it waited is passed over", {
     catches: ["dead-waiter-notified"],
     clients: [[HOLDER], [waits(50)], [waits(100)]],
     faults: [{ kind: "die", client: 1, silent: false, atMs: 500 }],
     missing: expectSoon(2, RELEASED_MS, HAND_OFF_MS),
   }),
-  scenario("Q4", "one whose machine died while it waited costs what is left of the TTL", {
-    clients: [[HOLDER], [waits(50)], [waits(100)]],
-    faults: [{ kind: "die", client: 1, silent: true, atMs: 500 }],
-    missing: expectSoon(2, RELEASED_MS, 3_000),
-  }),
-  scenario("Q5", "a holder that dies is waited for no longer than its TTL", {
-    clients: [[HOLDER], [waits(50)], [waits(100)]],
-    faults: [{ kind: "die", client: 0, silent: false, atMs: 500 }],
-    missing: all(expectOrder(1, 2), expectSoon(1, 3_000, 100)),
-  }),
   scenario("Q6", "one that gives up just when it is notified passes the notification on", {
     clients: [[HOLDER], [waits(50, { abortAfterMs: 953.2 })], [waits(100)]],
     missing: all(expectLocks(1, 0), expectSoon(2, RELEASED_MS, 2 * HAND_OFF_MS)),
-  }),
-  scenario("Q6", "one that gives up before leaves the queue without disturbing it", {
-    clients: [[HOLDER], [waits(50, { abortAfterMs: 300 })], [waits(100)]],
-    missing: all(expectLocks(1, 0), expectSoon(2, RELEASED_MS, HAND_OFF_MS), nobodyLeft),
-  }),
-  scenario("Q6", "one that gives up alone leaves nothing behind", {
-    clients: [[HOLDER], [waits(50, { abortAfterMs: 300 })]],
-    healAtMs: 2_000,
-    missing: all(expectLocks(1, 0), nobodyLeft),
-  }),
-  scenario("Q7", "a release is noticed soon though all connections were cut at that moment", {
-    clients: [[HOLDER], [waits(50)]],
-    faults: onAll((node) => ({ kind: "cut", client: 1, node, requests: "lost", atMs: 1_000 })),
-    missing: expectSoon(1, RELEASED_MS, 300),
-  }),
-  scenario(
-    "Q8",
-    "a node that comes back without its queue does not stop the others from notifying",
-    {
-      clients: [[HOLDER], [waits(50)], [waits(100)]],
-      faults: [{ kind: "crash", node: 1, data: "none", silent: false, atMs: 300, forMs: 300 }],
-      missing: all(expectOrder(0, 1, 2), expectSoon(1, RELEASED_MS, HAND_OFF_MS)),
-    },
-  ),
-  scenario("Q9", "one that asks again and again does not pass one that waits", {
-    clients: [
-      Array.from({ length: 8 }, (_, index) => waits(index * 10, { holdMs: 200 })),
-      [waits(300)],
-    ],
-    missing: expectSoon(1, 300, 2 * 210),
   }),
   scenario(
     "Q9",
@@ -244,44 +163,12 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
       expectSoon(3, RELEASED_MS, PATIENCE_MS + 110 + 2 * HAND_OFF_MS),
     ),
   }),
-  scenario("Q11", "one that is stuck while it waits alone is overtaken by the next that comes", {
-    clients: [[HOLDER, waits(1_200)], [waits(50)]],
-    faults: [{ kind: "pause", client: 1, atMs: 900, forMs: 5_000 }],
-    missing: (outcome) => {
-      const [, { sinceMs = Infinity } = {}] = locksOf(outcome, 0);
-      const tookMs = sinceMs - 1_200;
-      return tookMs <= PATIENCE_MS + HAND_OFF_MS ? undefined : `the next took ${tookMs} ms`;
-    },
-  }),
-  scenario("Q11", "two that are stuck one behind the other cost one patience each", {
-    clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)]],
-    faults: [
-      { kind: "pause", client: 1, atMs: 900, forMs: 5_000 },
-      { kind: "pause", client: 2, atMs: 1_010, forMs: 5_000 },
-    ],
-    missing: expectSoon(3, RELEASED_MS, 3_100),
-  }),
-  scenario("Q11", "one that takes its turn late has it after those that did not wait for it", {
-    clients: [[HOLDER], [waits(50)], [waits(100)]],
-    faults: [{ kind: "pause", client: 1, atMs: 1_000, forMs: 80 }],
-    missing: all(expectOrder(0, 2, 1), expectSoon(1, RELEASED_MS, 300)),
-  }),
   scenario("Q12", "clocks of clients that are minutes apart do not change the order of asking", {
     catches: ["waiters-ordered-by-their-own-clocks"],
     clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)], [waits(200)]],
     clientsAheadMs: [0, 300_000, -2_000, -300_000, 40],
     missing: expectOrder(0, 1, 2, 3, 4),
   }),
-  scenario(
-    "Q12",
-    "a minority of nodes whose clocks are wrong does not change the order of asking",
-    {
-      nodes: 5,
-      clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)], [waits(200)]],
-      nodesAheadMs: [0, 10, -20, 3_600_000, -300_000],
-      missing: all(expectOrder(0, 1, 2, 3, 4), expectSoon(1, RELEASED_MS, HAND_OFF_MS)),
-    },
-  ),
   scenario("Q13", "notifications that somebody else sends change nothing", {
     clients: [[HOLDER], [waits(50)], [waits(100)]],
     faults: ALL.flatMap((node) => [
@@ -351,16 +238,6 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     missing: expectOrder(0, ...Array.from({ length: 12 }, (_, index) => 2 + index), 1),
     catches: ["stopped-client-keeps-its-place"],
   }),
-  scenario("Q18", "any number that are stuck at the head keep a free lock for 1.5 s at the most", {
-    clients: [
-      [HOLDER],
-      ...Array.from({ length: 9 }, (_, index) => [waits(50 + 10 * index)]),
-    ],
-    faults: Array.from({ length: 8 }, (_, index) => {
-      return { kind: "pause", client: 1 + index, atMs: 900, forMs: 8_000 } as const;
-    }),
-    missing: expectSoon(9, RELEASED_MS, 1_500),
-  }),
   scenario("Q19", "a stall of its own does not make a waiter more patient", {
     clients: [[{ ...HOLDER, holdMs: 3_150, ttlMs: 10_000 }], [waits(50)], [waits(100)]],
     faults: [
@@ -368,12 +245,5 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
       { kind: "die", client: 1, silent: true, atMs: 500 },
     ],
     missing: expectSoon(2, 3_153, 1_100),
-  }),
-  scenario("Q10", "a lock that is lost does not keep those of its own client waiting", {
-    clients: [[
-      { ttlMs: 1_000, holdMs: 100, end: "abandon" },
-      waits(50, { ttlMs: 1_000 }),
-    ]],
-    missing: all(expectHeldMs(0, 900, 1_000), expectLocks(0, 2)),
   }),
 ];

@@ -5,7 +5,7 @@
  * @module
  */
 import type { Fault } from "./plan.ts";
-import { all, expectHeldMs, expectLocks, expectSoon, locksOf, scenario } from "./scenario.ts";
+import { expectLocks, expectSoon, locksOf, scenario } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";
 
 const ALL = [0, 1, 2];
@@ -43,12 +43,6 @@ export const WIRE_SCENARIOS: readonly Scenario[] = [
       catches: ["refused-login-accepted"],
     },
   ),
-  scenario("W1", "a lock behind a login that takes long is a lock like any other", {
-    login: "password",
-    clients: [[{ ...LONG_TTL, kind: "tryAcquire" }]],
-    faults: ALL.map((node) => ({ kind: "hang", node, atMs: 1.2, forMs: 800 })),
-    missing: all(expectLocks(0, 1), expectSoon(0, 0, 900)),
-  }),
   scenario("W1", "a lock is set in no other database than its own", {
     login: "database",
     clients: [[{ ...LONG_TTL, kind: "tryAcquire" }]],
@@ -141,82 +135,6 @@ export const WIRE_SCENARIOS: readonly Scenario[] = [
     missing: expectSoon(0, 8_000, 500),
     catches: ["server-that-hangs-counts-as-connected"],
   }),
-  scenario("W2", "a SET that waits in a hung node is done before the release that follows it", {
-    clients: [[{ ...LONG_TTL }]],
-    faults: [{ kind: "hang", node: 2, atMs: 1.2, forMs: 1_500 }],
-    missing: expectLocks(0, 1),
-  }),
-  scenario("W3", "a late command of one attempt does not touch the key of the next", {
-    clients: [[{ holdMs: 2_000, waitMs: 5_000 }], [{ atMs: 300, waitMs: 9_000 }]],
-    faults: ALL.slice(0, 2).map((node) => (
-      { kind: "slow", client: 0, node, direction: "requests", extraMs: 700, atMs: 0, forMs: 900 }
-    )),
-    missing: expectLocks(1, 1),
-  }),
-  scenario("W4", "commands that come twice delete nobody's lock", {
-    clients: [[{ holdMs: 300 }, { atMs: 600, holdMs: 300 }], [{ atMs: 100, holdMs: 1_000 }]],
-    faults: Array.from({ length: 24 }, (_, index): Fault => (
-      { kind: "replay", client: 0, node: index % 3, atMs: 100 + 40 * index }
-    )),
-  }),
-  scenario("W5", "partitions that flap, one direction after the other, do no harm", {
-    nodes: 5,
-    clients: [[{ holdMs: 3_000, autoExtend: true, ttlMs: 1_500 }], [{ atMs: 200 }], [{
-      atMs: 900,
-    }]],
-    faults: Array.from({ length: 20 }, (_, index): Fault => ({
-      kind: "partition",
-      clients: [index % 3],
-      nodes: [index % 5, (index + 2) % 5, (index + 3) % 5],
-      directions: [index % 2 === 0 ? "requests" : "replies"],
-      atMs: 200 * index,
-      forMs: 150,
-    })),
-  }),
-  scenario("W6", "one slow node of three does not set the pace", {
-    clients: [[{ atMs: 100, holdMs: 500 }]],
-    faults: [
-      {
-        kind: "slow",
-        client: 0,
-        node: 1,
-        direction: "replies",
-        extraMs: 400,
-        atMs: 0,
-        forMs: 9_000,
-      },
-    ],
-    missing: expectSoon(0, 100, 3),
-  }),
-  scenario("W7", "twenty clients that cannot connect for a while all get their turn", {
-    clients: Array.from(
-      { length: 20 },
-      (_, client) => [{ atMs: client, waitMs: 30_000, holdMs: 20 }],
-    ),
-    faults: ALL.map((node) => ({
-      kind: "unconnectable",
-      node,
-      mood: "refused",
-      atMs: 0,
-      forMs: 3_000,
-    })),
-  }),
-  scenario("G1", "the wait for a lock is not charged to its validity", {
-    clients: [[{ holdMs: 1_500 }], [{ atMs: 100, ttlMs: 2_000, waitMs: 5_000 }]],
-    missing: (outcome) => {
-      const claimMs = locksOf(outcome, 1)[0]?.claimMs ?? 0;
-      return claimMs > 1_970 ? undefined : `the lock began with ${claimMs} ms`;
-    },
-  }),
-  scenario("G2", "seven contenders for one resource all get it, one after the other", {
-    nodes: 4,
-    clients: Array.from({ length: 7 }, () => [{ waitMs: 60_000, holdMs: 100 }]),
-    network: { jitterMs: 2 },
-    missing: ({ world }) =>
-      new Set(world.checkers.all.map(({ client }) => client)).size === 7
-        ? undefined
-        : "one did not get it",
-  }),
   scenario("G3", "a quorum that is reached after the validity is no lock, and is taken back", {
     clients: [[{ kind: "tryAcquire", ttlMs: 500 }]],
     nodeTimeoutMs: 2_000,
@@ -224,11 +142,6 @@ export const WIRE_SCENARIOS: readonly Scenario[] = [
       { kind: "slow", client: 0, node, direction: "replies", extraMs: 600, atMs: 0, forMs: 3_000 }
     )),
     missing: expectLocks(0, 0),
-  }),
-  scenario("G4", "a quorum that is reached though one node is down is a lock", {
-    clients: [[{ holdMs: 500 }]],
-    faults: [{ kind: "crash", node: 0, data: "all", silent: false, atMs: 0, forMs: 5_000 }],
-    missing: all(expectLocks(0, 1), expectSoon(0, 0, 3)),
   }),
   scenario("G5", "a release goes to a node whose grant never arrived", {
     clients: [[{ ...LONG_TTL, holdMs: 500 }]],
@@ -244,23 +157,5 @@ export const WIRE_SCENARIOS: readonly Scenario[] = [
       },
     ],
     missing: expectLocks(0, 1),
-  }),
-  scenario("G6", "a release after the validity spares the successor", {
-    clients: [
-      [{ ttlMs: 1_000, holdMs: 2_000, ignoresSignal: true }],
-      [{ atMs: 200, holdMs: 3_000 }],
-    ],
-    missing: all(expectHeldMs(0, 950, 990), expectHeldMs(1, 2_990, 3_010)),
-  }),
-  scenario("G7", "a call that is aborted in its middle leaves nothing behind", {
-    clients: [[{ ...LONG_TTL, waitMs: 5_000, abortAfterMs: 1.5 }], [{ atMs: 100, waitMs: 0 }]],
-    missing: all(expectLocks(0, 0), expectLocks(1, 1)),
-  }),
-  scenario("G8", "a client that closes in the middle of everything leaves nothing behind", {
-    clients: [
-      [{ holdMs: 5_000 }, { atMs: 50, waitMs: 9_000 }, { atMs: 1_000, kind: "close" }],
-      [{ atMs: 1_100, waitMs: 0 }],
-    ],
-    missing: expectLocks(1, 1),
   }),
 ];
