@@ -95,7 +95,7 @@ export function quorumError(
 
 /**
  * The votes of an attempt that too few nodes answered, and the first node's error, or one that is
- * permanent.
+ * permanent. Without an error, the nodes that were silent.
  */
 export function whyNoQuorum(
   verb: Verb,
@@ -104,13 +104,19 @@ export function whyNoQuorum(
   note?: string,
 ): string {
   const count = voteCount(votes, nodeCount, verb);
-  const errors = votes.flatMap(({ error }) => error ?? []);
-  const permanent = errors.find(isPermanent);
-  const first = permanent ?? errors[0];
-  const which = permanent ? "permanent error" : "first error";
-  return `${count}${note ? `, ${note}` : ""}${
-    first ? `; ${which}: ${printable(first.message)}` : ""
-  }`;
+  return `${count}${note ? `, ${note}` : ""}${reasonOf(votes)}`;
+}
+
+function reasonOf(votes: readonly Vote[]): string {
+  const permanent = votes.find(({ error }) => isPermanent(error));
+  const failed = permanent ?? votes.find(({ error }) => error);
+  if (failed) {
+    const { node, error: { message } } = failed as Vote & { error: Error };
+    const which = permanent ? "permanent error" : "first error";
+    return `; ${which}: ${printable(message.includes(node) ? message : `${node}: ${message}`)}`;
+  }
+  const silent = votes.filter(({ outcome }) => outcome === "timed-out").map(({ node }) => node);
+  return silent.length > 0 ? `; no answer from ${printable(silent.join(", "))}` : "";
 }
 
 /**

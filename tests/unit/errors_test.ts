@@ -77,26 +77,31 @@ Deno.test("voteCount() says how many did what, and how many are needed", () => {
   );
 });
 
+const SILENT: Vote = { node: "d", outcome: "timed-out", elapsedMs: 1 };
+
 /** The vote of a node that fails, for good or not. */
-function failed(message: string, permanent?: boolean): Vote {
+function failed(message: string, permanent?: boolean, node = "a"): Vote {
   const error = Object.assign(new Error(message), permanent === undefined ? {} : { permanent });
-  return { node: message, outcome: "failed", elapsedMs: 1, error };
+  return { node, outcome: "failed", elapsedMs: 1, error };
 }
 
 for (
   const [votes, error] of [
     [[], ""],
-    [[VOTES[0], VOTES[3]], ""],
-    [[failed("one"), failed("two")], "; first error: one"],
-    [[failed("one", false), failed("two", true)], "; permanent error: two"],
+    [[VOTES[0]], ""],
+    [[VOTES[0], SILENT, { ...SILENT, node: "e" }], "; no answer from d, e"],
+    [[SILENT, failed("one")], "; first error: a: one"],
+    [[failed("one"), failed("two")], "; first error: a: one"],
+    [[failed("one", false), failed("two", true)], "; permanent error: a: two"],
+    [[failed("no way to web-1", false, "web-1")], "; first error: no way to web-1"],
   ] as const
 ) {
-  Deno.test(`quorumError() has the node's error that matters most: ${error || "none"}`, () => {
+  Deno.test(`quorumError() names a node, and its error if it has one: ${error || "none"}`, () => {
     const made = quorumError("release", ["a"], votes, 3);
     assertInstanceOf(made, QuorumError);
     const count = voteCount(votes, 3, "release");
     assertEquals(made.message, `Cannot release lock "a": ${count}${error}`);
-    assertEquals(made.cause instanceof AggregateError, error !== "");
+    assertEquals(made.cause instanceof AggregateError, votes.some((vote) => "error" in vote));
     const noted = quorumError("acquire", ["a"], votes, 3, "but too late");
     assertEquals(
       noted.message,

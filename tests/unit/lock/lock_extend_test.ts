@@ -93,7 +93,7 @@ Deno.test("Lock.extend() that never succeeds settles, even if the lock extends i
   const error = await cluster.settle(extending);
   assertEquals(
     error.message,
-    'Cannot extend lock "a": 0 of 3 nodes extended it, 3 failed, 2 are needed; first error: no',
+    'Cannot extend lock "a": 0 of 3 nodes extended it, 3 failed, 2 are needed; first error: node0: no',
   );
   assertEquals([lock.held, cluster.nowMs - startMs <= 2 * VALIDITY_MS], [true, true]);
 });

@@ -102,7 +102,7 @@ Deno.test("acquire() fails at once if more than N - quorum nodes refuse for good
   assertInstanceOf(error, QuorumError);
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": 0 of 3 nodes granted it, 3 failed, 2 are needed; permanent error: wrong password',
+    'Cannot acquire lock "a": 0 of 3 nodes granted it, 3 failed, 2 are needed; permanent error: node1: wrong password',
   );
   assertEquals(cluster.nowMs, startMs);
   assertEquals(cluster.eventTypes, ["attempt", "denied"]);
