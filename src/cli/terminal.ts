@@ -93,8 +93,10 @@ export function jsonLine(value: unknown, indent?: number): string {
   return JSON.stringify(value, mask, indent);
 }
 
-/** Rows and columns of a terminal that does not say how large it is. */
-const ROWS = 24, COLUMNS = 80;
+/** Whether lines can be drawn in the place of others: on a terminal that says how large it is. */
+export function canRedraw(): boolean {
+  return canDraw() && process.stdout.rows > 0 && process.stdout.columns > 0;
+}
 
 /**
  * Returns a function that draws lines on the terminal in the place of those before. The cursor
@@ -106,7 +108,7 @@ export async function openScreen(): Promise<(lines: readonly string[]) => void> 
   const draw = createLogUpdate(process.stdout, { showCursor: true });
   return (lines) => {
     const { rows, columns } = process.stdout;
-    draw(masked(fittingLines(lines, rows || ROWS, columns || COLUMNS).join("\n")));
+    draw(masked(fittingLines(lines, rows, columns).join("\n")));
   };
 }
 

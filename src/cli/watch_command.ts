@@ -9,6 +9,7 @@ import { printable } from "../printable.ts";
 import { systemClock } from "../time/clock.ts";
 import { pause } from "../time/pause.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
+import { messageOf } from "./exit_codes.ts";
 import {
   formatInspected,
   holderText,
@@ -20,7 +21,7 @@ import {
 import { reportFailed } from "./list_command.ts";
 import { type NodeOptions, openClient, type OpenedClient } from "./node_options.ts";
 import { type Interrupted, Signals } from "./run/signals.ts";
-import { canDraw, openScreen, paintOutput, print, printJson, TIME_FORMAT } from "./terminal.ts";
+import { canRedraw, openScreen, paintOutput, print, printJson, TIME_FORMAT } from "./terminal.ts";
 
 /** The options of `watch`. */
 export interface WatchOptions extends NodeOptions {
@@ -42,15 +43,18 @@ export class Changes {
    * Takes in what a look has shown. A resource that it does not show is free.
    *
    * @param inspected The state of each resource.
-   * @returns What has changed, each with a line of text; not if only a time to live has.
+   * @returns What has changed, each with a line of text; not if only a time to live has, or the
+   * error of nodes that still fail.
    */
   look(inspected: readonly Inspected[]): (readonly [text: string, inspected: Inspected])[] {
     const before = this.#said;
     this.#said = new Map(
       inspected.map((it) => [it.key, [`${printable(it.key)}  ${textOf(it)}`, it]]),
     );
-    const changed = [...this.#said].filter(([key, [text]]) => before.get(key)?.[0] !== text)
-      .map(([, said]) => said);
+    const changed = [...this.#said].filter(([key, [text, { state }]]) => {
+      const [textBefore, then] = before.get(key) ?? [];
+      return textBefore !== text && !(state instanceof Error && then?.state instanceof Error);
+    }).map(([, said]) => said);
     const gone = [...before].filter(([key]) => !this.#said.has(key)).map(([, [, it]]) => freed(it));
     return [...gone, ...changed];
   }
@@ -64,7 +68,7 @@ function freed({ key, resource, state }: Inspected): readonly [string, Inspected
 }
 
 function textOf({ state }: Inspected): string {
-  if (state instanceof RedlockError) return "unknown: too few nodes answered";
+  if (state instanceof RedlockError) return `unknown: ${printable(state.message)}`;
   const { held, waiters, foreign, holders } = state;
   if (held === undefined) return "unknown: too few nodes answered";
   if (foreign !== undefined) return `held: this key ${printable(foreign)}`;
@@ -118,7 +122,7 @@ export async function watch(resources: readonly string[], options: WatchOptions)
   const wheel = new TimerWheel();
   try {
     await using client = await openClient(options, { onEvent: oncePerNode() });
-    const draw = canDraw() && !options.json ? await openScreen() : undefined;
+    const draw = canRedraw() && !options.json ? await openScreen() : undefined;
     const paint = paintOutput();
     const changes = new Changes();
     while (!signals.waiting.aborted) {
@@ -126,7 +130,8 @@ export async function watch(resources: readonly string[], options: WatchOptions)
       const timeMs = systemClock.wallMs();
       const changed = changes.look(inspected);
       if (draw) {
-        draw(formatInspected(inspected, paint));
+        const errors = inspected.flatMap(({ state }) => state instanceof Error ? [state] : []);
+        draw([...formatInspected(inspected, paint), ...errors.map(messageOf)]);
       } else {
         for (const [text, change] of changed) {
           if (options.json) printJson({ timeMs, ...toJson(change) });

@@ -72,11 +72,12 @@ Deno.test("hasp watch without a name watches all that is locked, and says what b
 const canScript = await plainCommand("script", { args: ["--version"] }).output()
   .then(() => true, () => false);
 
-/** Starts `hasp watch` on a terminal of so many rows. */
+/** Starts `hasp watch` on a terminal of so many rows, and of 100 columns unless it has no rows. */
 function watchOnTerminal(urls: readonly string[], resources: string[], rows = 24, TERM = "xterm") {
+  const columns = rows === 0 ? 0 : 100;
   const words = [...SOURCE_EDITION, ...ARGS, ...resources].map((word) => `'${word}'`).join(" ");
   const child = plainCommand("script", {
-    args: ["-qefc", `stty rows ${rows} cols 100; exec ${words}`, "/dev/null"],
+    args: ["-qefc", `stty rows ${rows} cols ${columns}; exec ${words}`, "/dev/null"],
     env: { HASP_NODES: urls.join(" "), TERM },
     stdin: "piped",
     stdout: "piped",
@@ -97,16 +98,35 @@ Deno.test({
   },
 });
 
+for (
+  const [rows, term, what] of [
+    [24, "dumb", "understands no escapes"],
+    [0, "xterm", "does not say how large it is"],
+  ] as const
+) {
+  Deno.test({
+    name: `hasp watch prints a line for each change on a terminal that ${what}`,
+    ignore: !canScript,
+    async fn() {
+      await using servers = shared.lend();
+      await using program = watchOnTerminal(servers.urls, [], rows, term);
+      await program.line(/job {2}free/);
+      await program.write("\x03"); // Ctrl-C
+      const { code, stdout } = await program.end();
+      assertEquals([code, stdout.includes("\x1b")], [130, false]);
+    },
+  });
+}
+
 Deno.test({
-  name: "hasp watch prints a line for each change on a terminal that understands no escapes",
+  name: "hasp watch says below the table why too few nodes answer",
   ignore: !canScript,
   async fn() {
-    await using servers = shared.lend();
-    await using program = watchOnTerminal(servers.urls, [], 24, "dumb");
-    await program.line(/job {2}free/);
+    await using program = watchOnTerminal(["redis://127.0.0.1:1"], []);
+    await program.line(/job.*unknown/);
+    await program.line(/Cannot inspect lock "job": 0 of 1 node answered, 1 failed/);
     await program.write("\x03"); // Ctrl-C
-    const { code, stdout } = await program.end();
-    assertEquals([code, stdout.includes("\x1b")], [130, false]);
+    assertEquals((await program.end()).code, 130);
   },
 });
 

@@ -14,7 +14,9 @@ const FREE: Inspection = {
 };
 const ALICE: Inspection = { ...FREE, held: true, remainingMs: 900, holders: [holder("a11ce000")] };
 const BOB: Inspection = { ...ALICE, holders: [holder("b0b00000", "web-3:1234")], waiters: 2 };
-const UNKNOWN = new QuorumError("Cannot inspect", { resources: ["a"], votes: VOTES });
+const [UNKNOWN, LATER] = ["2 failed", "3 failed"].map((count) => {
+  return new QuorumError(`Cannot inspect: ${count}`, { resources: ["a"], votes: VOTES });
+});
 
 function holder(holder: string, label?: string) {
   return { holder, label, acquiredAt: undefined };
@@ -32,14 +34,15 @@ function said(...states: (Inspection | RedlockError)[]): (string | undefined)[] 
 Deno.test("Changes says what has changed since the last look, and nothing else", () => {
   const readers = { ...ALICE, holders: [...ALICE.holders, ...BOB.holders] };
   assertEquals(
-    said(FREE, FREE, ALICE, { ...ALICE, remainingMs: 400 }, BOB, UNKNOWN, BOB, readers),
+    said(FREE, FREE, ALICE, { ...ALICE, remainingMs: 400 }, BOB, UNKNOWN, LATER, BOB, readers),
     [
       "app:job\\u{a}  free",
       undefined,
       "app:job\\u{a}  held by a11ce000, 0 waiting",
       undefined,
       "app:job\\u{a}  held by b0b00000 web-3:1234, 2 waiting",
-      "app:job\\u{a}  unknown: too few nodes answered",
+      "app:job\\u{a}  unknown: Cannot inspect: 2 failed",
+      undefined,
       "app:job\\u{a}  held by b0b00000 web-3:1234, 2 waiting",
       "app:job\\u{a}  held by a11ce000 and 1 more, 0 waiting",
     ],
