@@ -9,6 +9,7 @@ import { parseDuration, parseLimit } from "./duration.ts";
 import { LOCK_HELD, UsageError } from "./exit_codes.ts";
 import type { InspectOptions } from "./inspect_command.ts";
 import type { ListCommandOptions } from "./list_command.ts";
+import { TTL_MS_MAX } from "../options.ts";
 import type { ReleaseOptions } from "./release_command.ts";
 import type { RunOptions } from "./run/run_command.ts";
 import { writeError, writeOut } from "./terminal.ts";
@@ -349,8 +350,14 @@ function collect(value: string, previous: readonly string[] = []): readonly stri
   return [...previous, value];
 }
 
-/** Returns the grace period. @throws {UsageError} If it, or the TTL, is out of range. */
-function checkTimes({ ttl, grace = Math.min(GRACE_MS_MAX, ttl / GRACE_DIVISOR) }: RunOptions) {
+/** Returns the grace period. @throws {UsageError} If it, or another time, is out of range. */
+function checkTimes(
+  { ttl, atLeast, grace = Math.min(GRACE_MS_MAX, ttl / GRACE_DIVISOR) }: RunOptions,
+) {
+  for (const [what, ms] of [["a TTL", ttl], ["an --at-least", atLeast]] as const) {
+    if (ms <= TTL_MS_MAX) continue;
+    throw new UsageError(`Cannot run with ${what} of ${ms} ms as it must be at most 1d`);
+  }
   if (ttl < RUN_TTL_MS_MIN) {
     throw new UsageError(`Cannot run with a TTL of ${ttl} ms as it must be at least 1s`);
   }

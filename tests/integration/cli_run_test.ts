@@ -213,7 +213,11 @@ Deno.test("hasp run ends with 125 if the command line is wrong, and runs nothing
       "Its unit is missing: write '30s', for example",
     ],
     [["-r", "backup", "--ttl", "999ms", ...sh("echo ran")], "it must be at least 1s"],
-    [["-r", "backup", "--ttl", "2d", ...sh("echo ran")], "Cannot create lock client as 'ttlMs'"],
+    [
+      ["-r", "backup", "--at-least", "2d", ...sh("echo ran")],
+      "an --at-least of 172800000 ms as it must be",
+    ],
+    [["-r", "backup", "--ttl", "2d", ...sh("echo ran")], "a TTL of 172800000 ms as it must be"],
     [["-r", "backup", "--grace", "16s", ...sh("echo ran")], "it must be at most half of the TTL"],
     [["-r", "backup", "--on-held", "wait", ...sh("echo ran")], "Allowed choices are fail, skip."],
     [["-r", "backup", "--nonsense", ...sh("echo ran")], "unknown option '--nonsense'"],
