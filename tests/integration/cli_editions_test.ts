@@ -9,21 +9,23 @@ import {
   makeFolder,
   SOURCE_EDITION,
 } from "../support/command_line.ts";
-import { testEdition } from "../support/edition_cases.ts";
+import { testExitPaths } from "../support/edition_cases.ts";
 import { plainCommand } from "../support/plain_command.ts";
 
 /** What `deno compile` says if it cannot download the runtime that it puts into binaries. */
 const NO_RUNTIME = /Setting up base binary/;
 
-Deno.test("hasp in Deno", (t) => testEdition(t, SOURCE_EDITION));
+Deno.test("hasp in Deno has an exit code for each end, and leaves nothing behind", async () => {
+  await testExitPaths(SOURCE_EDITION);
+});
 
 const missing = await missingForBinaries();
 Deno.test({
   name: `hasp in a binary of Deno${missing ? ` (skipped: ${missing})` : ""}`,
   ignore: missing !== undefined,
-  fn: async (t) => {
+  fn: async () => {
     await using folder = await makeFolder();
-    await testEdition(t, await binaryOfDeno(folder.path), true);
+    await testExitPaths(await binaryOfDeno(folder.path));
   },
 });
 

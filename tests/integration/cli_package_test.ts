@@ -5,19 +5,24 @@ import { type Consumer, startConsumer } from "../../scripts/package/consumer.ts"
 import { PROGRAM } from "../../scripts/package/manifest.ts";
 import { nodePath, succeed } from "../../scripts/package/tools.ts";
 import type { Edition } from "../support/command_line.ts";
-import { testEdition } from "../support/edition_cases.ts";
+import { testExclusion, testExitPaths } from "../support/edition_cases.ts";
 import { findRuntimes } from "../support/programs.ts";
 
 Deno.test("hasp of the npm package", async (t) => {
   await using consumer = await startConsumer();
   const installed = await installedProgram(consumer);
-  await t.step("in Node 20", (t) => testEdition(t, installed));
+  await t.step("in Node 20 never runs two commands at once while nodes and processes fail", () => {
+    return testExclusion(installed);
+  });
+  await t.step("in Node 20 has an exit code for each end, and leaves nothing behind", () => {
+    return testExitPaths(installed);
+  });
   for (const { name, path, missing } of await findRuntimes()) {
     if (name !== "bun") continue;
     await t.step({
       name: `in a binary of Bun${missing ? ` (skipped: ${missing})` : ""}`,
       ignore: missing !== undefined,
-      fn: async (t) => testEdition(t, await binaryOfBun(path!, consumer), true),
+      fn: async () => testExitPaths(await binaryOfBun(path!, consumer)),
     });
   }
 });

@@ -148,20 +148,6 @@ Deno.test("hasp run --at-least keeps nothing if a signal comes before the comman
   assertEquals(await onAll(servers, "EXISTS", "backup"), [0, 0, 0]);
 });
 
-Deno.test("hasp run waits for the lock", async () => {
-  await using servers = shared.lend();
-  await holdByAnother(servers, "backup");
-  await using program = startHasp(
-    ["run", "-r", "backup", "-w", "forever", ...sh("echo ran")],
-    servers,
-  );
-  await eventually(async () => {
-    assertEquals(await onAll(servers, "ZCARD", "hasp:queue:backup"), [1, 1, 1]);
-  });
-  await onAll(servers, "DEL", "backup");
-  assertEquals((await program.end()).stdout, "ran\n");
-});
-
 Deno.test("hasp run does not take nodes that hang for nodes on which the lock is held", async () => {
   await using servers = await startServers(5);
   await holdByAnother(servers, "backup");
@@ -185,20 +171,6 @@ Deno.test("hasp run skips nothing if machines deny each other the lock, and nobo
   const { code, stdout, stderr } = await hasp(args, servers);
   assertEquals([code, stdout], [120, ""]);
   assertMatch(stderr, /^hasp: Cannot acquire lock "backup"/);
-});
-
-Deno.test("hasp run ends as shells do if the command is missing or no program, or was killed", async () => {
-  await using servers = shared.lend();
-  const run = (...command: string[]) => hasp(["run", "-r", "backup", "--", ...command], servers);
-  const missing = await run("./no-such-command");
-  assertEquals(missing.code, 127);
-  assertMatch(missing.stderr, /^hasp: .*no-such-command: not found\n$/);
-  const folder = await run("/");
-  assertEquals(folder.code, 126);
-  assertMatch(folder.stderr, /^hasp: .*\/: Permission denied\n$/);
-  assertEquals(await run("sh", "-c", "kill -TERM $$"), { code: 143, stdout: "", stderr: "" });
-  assertEquals((await run("sh", "-c", "kill -KILL $$")).code, 137);
-  await gone(servers, "backup");
 });
 
 Deno.test("hasp run ends with 125 if the command line is wrong, and runs nothing", async () => {

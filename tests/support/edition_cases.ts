@@ -30,27 +30,6 @@ const RUNS = 4;
 const BEATS = 15;
 
 /**
- * Registers the cases of one form of the command line as steps of a test.
- *
- * @param binary Whether the edition is a binary of a program that has all cases: exclusion is not
- * tested again.
- */
-export async function testEdition(
-  t: Deno.TestContext,
-  edition: Edition,
-  binary = false,
-): Promise<void> {
-  if (!binary) {
-    await t.step("never runs two commands at once while nodes and processes fail", () => {
-      return testExclusion(edition);
-    });
-  }
-  await t.step("has an exit code for each end, and leaves nothing behind", () => {
-    return testExitPaths(edition);
-  });
-}
-
-/**
  * Far more than a command writes before it is killed, and yet not endless: it must not outlive a
  * test that fails.
  */
@@ -100,7 +79,8 @@ class Beats {
   }
 }
 
-async function testExclusion(edition: Edition): Promise<void> {
+/** No two commands run at once while nodes and processes fail. */
+export async function testExclusion(edition: Edition): Promise<void> {
   await using servers = await startServers(5);
   await using folder = await makeFolder();
   const options = { edition, urls: servers.urls, env: { FILE: `${folder.path}/beats` } };
@@ -164,7 +144,8 @@ function queueLengths(servers: ServerGroup): Promise<unknown[]> {
   return onAll(servers, "ZCARD", "hasp:queue:job");
 }
 
-async function testExitPaths(edition: Edition): Promise<void> {
+/** There is an exit code for each end, and nothing is left behind. */
+export async function testExitPaths(edition: Edition): Promise<void> {
   await using servers = await startServers(3);
   const { urls } = servers;
   const unreachable = ["redis://127.0.0.1:1"];
@@ -177,8 +158,12 @@ async function testExitPaths(edition: Edition): Promise<void> {
   assertEquals(await run([], ["sh", "-c", "exit 119"]), [119, ""]);
   assertEquals(await run([], ["sh", "-c", "kill -TERM $$"]), [143, ""]);
   assertEquals(await run([], ["sh", "-c", "kill -KILL $$"]), [137, ""]);
-  assertEquals((await run([], ["/"]))[0], 126);
-  assertEquals((await run([], ["./no-such-command"]))[0], 127);
+  for (
+    const [command, code, why] of [["/", 126, "Permission denied"], ["./no", 127, "not found"]]
+  ) {
+    const ended = await hasp(["run", "-r", "job", "--", `${command}`], { edition, urls });
+    assertEquals([ended.code, ended.stderr.endsWith(`: ${command}: ${why}\n`)], [code, true]);
+  }
   assertEquals((await run(["--nonsense"], ["true"]))[0], 125);
   assertEquals(
     await run(["-w", "0"], ["true"], { HASP_NODES: unreachable.join() }),
