@@ -117,7 +117,8 @@ export class Lock implements AsyncDisposable {
    * {@linkcode LockLostError}; in `using`, it can also be the reason of the call's own signal. A
    * release does not abort it. Its listeners are called in the async context (`AsyncLocalStorage`)
    * of the call that acquired the lock; without `onEvent`, in that of the code that first read the
-   * signal.
+   * signal. If code that reads the signal finds that the validity is over, they are called at once,
+   * in its context.
    */
   get signal(): AbortSignal {
     return this.#lock.signal;

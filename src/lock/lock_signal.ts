@@ -10,21 +10,26 @@
  *
  * **A lock that nobody has any more** is not extended. Its own signal cannot show that, because the
  * lock keeps it. So the lock lends one that `AbortSignal.any()` makes of its own: the runtime keeps
- * that for as long as the program has it or a listener on it.
+ * that for as long as the program has it, or a listener on it and the lock's own signal lives. So
+ * nothing that is lent keeps the lock's own signal, and that is let go of once it has aborted: else
+ * no signal with a listener would ever be collected.
  *
  * @module
  */
 
 import { thrownHere } from "../errors.ts";
 
+/** A reference, weak or not. */
+type Ref<T extends object> = Pick<WeakRef<T>, "deref">;
+
 /** What aborts when a lock is lost. */
 export class LockSignal {
-  readonly #controller: AbortController = new AbortController();
+  /** Until it aborts. */
+  #controller: AbortController | undefined = new AbortController();
   readonly #lossOf: () => Error | undefined;
   /** The signal that the program has. */
-  #read: Pick<WeakRef<AbortSignal>, "deref"> | undefined = undefined;
+  #read: Ref<AbortSignal> | undefined = undefined;
   #cause: { readonly reason: unknown } | undefined = undefined;
-  #aborted = false;
 
   /** @param lossOf Ends the lock if its time is over; returns why it was lost, if it was. */
   constructor(lossOf: () => Error | undefined) {
@@ -40,12 +45,12 @@ export class LockSignal {
     const known = this.#read?.deref();
     if (known) return known;
     this.look();
-    const { signal } = this.#controller;
+    const signal = this.#controller?.signal ?? AbortSignal.abort(this.#cause!.reason);
     // What is made of a lent one, by `AbortSignal.any()` too, follows the signal of the controller:
     // so it aborts with the lock, even if the lent one was collected before.
-    const read = clockedSignal(lends ? AbortSignal.any([signal]) : signal, () => this.look());
+    const read = lends ? AbortSignal.any([signal]) : signal;
     this.#read = lends ? new WeakRef(read) : { deref: () => read };
-    return read;
+    return clockedSignal(read, lends ? new WeakRef(this) : { deref: () => this });
   }
 
   /** Whether the program still has the signal. */
@@ -62,17 +67,18 @@ export class LockSignal {
   look(): void {
     const loss = this.#lossOf();
     if (loss) this.abortFor(loss);
-    if (this.#aborted || !this.#cause) return;
-    this.#aborted = true; // first, because a runtime may read the signal while it aborts it
-    this.#controller.abort(this.#cause.reason);
+    const controller = this.#controller;
+    if (!controller || !this.#cause) return;
+    this.#controller = undefined; // first, because a runtime may read the signal while it aborts it
+    controller.abort(this.#cause.reason);
   }
 }
 
 /** Has a signal look at the clock first. */
-function clockedSignal(signal: AbortSignal, look: () => void): AbortSignal {
+function clockedSignal(signal: AbortSignal, own: Ref<LockSignal>): AbortSignal {
   const ask = (member: "aborted" | "reason"): unknown => {
     // mutation: signal-does-not-look-at-the-clock
-    look();
+    own.deref()?.look();
     return Reflect.get(AbortSignal.prototype, member, signal);
   };
   return Object.defineProperties(signal, {

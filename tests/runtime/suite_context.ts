@@ -95,6 +95,38 @@ export function registerContext(test: Register, { main, testing }: Library): voi
     expect(seen.get("node-connected")! > 0, "no node was connected");
   });
 
+  test("a signal that has listeners is collected after the end of its lock", async () => {
+    const collect = collector();
+    if (!collect) return;
+    const listenTo = (signal: AbortSignal) => {
+      signal.addEventListener("abort", () => {});
+      return new WeakRef(signal);
+    };
+    const own = [1, 2, 3].map(() => listenTo(AbortSignal.any([new AbortController().signal])));
+    for (let times = 0; times < 3; times++) {
+      await sleep(20);
+      collect();
+    }
+    if (own.every((signal) => signal.deref())) return; // Node 20, which never lets go of its own
+    await using nodes = await testing.startNodes(1);
+    const redlock = main.createRedlock(nodes.addresses, { autoExtend: true, onEvent: () => {} });
+    const signals: WeakRef<AbortSignal>[] = [];
+    const serve = async (name: string) => {
+      const lock = await redlock.acquire(name);
+      signals.push(listenTo(lock.signal));
+      if (name.startsWith("released")) await lock.release();
+    };
+    for (const end of ["released", "lost"]) {
+      for (let count = 0; count < 3; count++) await serve(`${end} ${count}`);
+      if (end === "lost") await redlock.close();
+      await until(
+        () => signals.every((ref) => !ref.deref()),
+        `those ${end} are collected`,
+        collect,
+      );
+    }
+  });
+
   test("the store of a request is collected after its lock, though the client lives on", async () => {
     const [storage, collect] = [newStorage<object>(), collector()];
     if (!storage || !collect) return;
