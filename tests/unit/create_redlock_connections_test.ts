@@ -5,14 +5,6 @@ import { connectionEvents, create } from "../support/faked_redlock.ts";
 import { startFakeClock } from "../../src/testing/mod.ts";
 import { LOST, NAME } from "../support/stream_bench.ts";
 
-Deno.test("createRedlock() connects to nobody before a call, nor if it is closed unused", async () => {
-  const { redlock, network, events } = create(["redis://h", "rediss://i", "redis+unix:///r"]);
-  await runMicrotasks();
-  await redlock.close();
-  await assertRejects(() => redlock.acquire("a"));
-  assertEquals([network.targets, events], [[], []]);
-});
-
 Deno.test("createRedlock() reports an outage once, however long it is, and its end, but no loss when it is closed", async () => {
   using clock = startFakeClock();
   const { redlock, network, events } = create();

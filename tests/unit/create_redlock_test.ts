@@ -125,12 +125,6 @@ for (
   });
 }
 
-Deno.test("createRedlock() takes several servers of one host by their ports, and sockets by their paths", async () => {
-  const ports = ["redis://h", "redis://h:6380", new URL("redis://h:6381")];
-  const { redlock } = create([...ports, "redis+unix:///a.sock", "redis+unix:///b.sock"]);
-  await redlock.close();
-});
-
 Deno.test("createRedlock() refuses what is no address, names its place, and shows no password", () => {
   for (
     const [address, shown, reason] of [

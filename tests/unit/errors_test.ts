@@ -6,7 +6,7 @@ import {
   QuorumError,
   RedlockError,
 } from "../../src/errors.ts";
-import { lockHeldError, nodeErrors, quorumError, voteCount } from "../../src/messages.ts";
+import { lockHeldError, quorumError, voteCount } from "../../src/messages.ts";
 import type { Vote } from "../../src/vote.ts";
 
 const VOTES: Vote[] = [
@@ -153,11 +153,3 @@ for (
     assertEquals(error.message, `Cannot acquire lock "a": ${why}`);
   });
 }
-
-Deno.test("nodeErrors() gathers the nodes' errors under their names, and is undefined if there are none", () => {
-  const error = nodeErrors(VOTES);
-  assertInstanceOf(error, AggregateError);
-  assertEquals(error.message, "c: refused; e: reset");
-  assertEquals(error.errors, [VOTES[2].error, VOTES[4].error]);
-  assertEquals(nodeErrors(VOTES.slice(0, 2)), undefined);
-});

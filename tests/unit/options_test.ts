@@ -1,11 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import {
-  checkTtlMs,
-  LockOptions,
-  type RedlockOptions,
-  TTL_MS_MAX,
-  TTL_MS_MIN,
-} from "../../src/options.ts";
+import { LockOptions, type RedlockOptions, TTL_MS_MAX, TTL_MS_MIN } from "../../src/options.ts";
 
 const DEFAULTS = {
   ttlMs: 30_000,
@@ -232,16 +226,6 @@ Deno.test("LockOptions takes a label of up to 64 printable ASCII characters", ()
     const rule = "'label' must be at most 64 printable ASCII characters";
     assertRefused({ label }, RangeError, `${rule}: current value is ${JSON.stringify(label)}`);
   }
-});
-
-Deno.test("checkTtlMs() says what cannot be done", () => {
-  assertEquals(
-    assertThrows(
-      () => checkTtlMs("extend lock", 10, { driftFactor: 0.9, restartGuardMs: 0 }),
-      RangeError,
-    ).message,
-    "Cannot extend lock as 'ttlMs' must be greater than its own drift allowance: current value is 10",
-  );
 });
 
 Deno.test("LockOptions gives calls with equal options one object, and others their own", () => {

@@ -12,25 +12,6 @@ function attempts({ nodes }: Cluster): string[] {
   return nodes[0].asked("acquire").map(({ keys }) => keys.join("+"));
 }
 
-Deno.test("acquire() with any: true locks one of the resources, and says which", async () => {
-  const cluster = new Cluster();
-  const locks = await Promise.all(NAMES.map(() => cluster.lock(ANY, NAMES)));
-  assertEquals(locks.map(({ resources }) => resources.length), [1, 1, 1]);
-  assertEquals(locks.map(({ resources }) => resources[0]).sort(), NAMES);
-  for (const { resources: [name], value } of locks) {
-    assertEquals(cluster.holders(name), [value, value, value]);
-  }
-  assertEquals(await cluster.try({ any: true }, NAMES), undefined);
-  await locks[1].release();
-  assertEquals((await cluster.try({ any: true }, NAMES))?.resources, [...locks[1].resources]);
-});
-
-Deno.test("any: true of one resource is that resource, and of the client's options a default", async () => {
-  const cluster = new Cluster(3, { any: true });
-  assertEquals((await cluster.lock({}, ["a"])).resources, ["a"]);
-  assertEquals((await cluster.lock({ any: false }, ["b", "c"])).resources, ["b", "c"]);
-});
-
 Deno.test("the key is the prefix and the resource, and the caller's array stays as it is", async () => {
   const cluster = new Cluster(3, { keyPrefix: "app:" });
   const names = [...NAMES];

@@ -78,13 +78,6 @@ Deno.test("a lost lock in shared mode leaves its own place, and the others keep 
   assertEquals(readers(cluster), [[kept.value], [kept.value], [kept.value]]);
 });
 
-Deno.test("a node that does not know the mode grants one at a time", async () => {
-  const cluster = new Cluster(3, {}, (nodes) => nodes.forEach((node) => node.knowsPools = false));
-  const lock = await cluster.lock(READ);
-  assertEquals(cluster.holders(), [lock.value, lock.value, lock.value]);
-  assertEquals(await cluster.try(READ), undefined);
-});
-
 // Waiting
 
 Deno.test("a reader that only tries does not pass a writer that waits, also while the key is free", async () => {

@@ -2,13 +2,6 @@ import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std
 import { messageOf, toError } from "../../src/to_error.ts";
 import { HOSTILE } from "../support/hostile.ts";
 
-Deno.test("toError() keeps an error as it is, with its causes and what it was given", () => {
-  const cause = Object.assign(new TypeError("y"), { code: "ECONNRESET", errno: -104 });
-  const error = new AggregateError([new Error("z")], "x", { cause });
-  assertStrictEquals(toError(error), error);
-  assertStrictEquals(toError(error), error);
-});
-
 Deno.test("toError() makes an error of everything else, with its message", () => {
   const messages = ["text", 5, Symbol("s"), { message: "of an object" }, null].map((thrown) =>
     toError(thrown).message

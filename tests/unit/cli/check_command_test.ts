@@ -1,6 +1,5 @@
 import { assertEquals } from "@std/assert";
 import { colourReport } from "../../../src/cli/check_command.ts";
-import { paintColours, paintNothing } from "../../../src/cli/terminal.ts";
 import { formatHealthReport, type HealthReport } from "../../../src/operate/mod.ts";
 
 const REPORT: HealthReport = {
@@ -13,14 +12,6 @@ const REPORT: HealthReport = {
     { code: "INFO_REFUSED", severity: "info", nodes: [], message: "No INFO.", advice: "Allow." },
   ],
 };
-
-Deno.test("colourReport() changes nothing but colours", () => {
-  const text = formatHealthReport(REPORT);
-  const coloured = colourReport(text, paintColours).join("\n");
-  assertEquals(colourReport(text, paintNothing).join("\n"), text);
-  // deno-lint-ignore no-control-regex
-  assertEquals(coloured.replaceAll(/\x1b\[\d+m/gu, ""), text);
-});
 
 Deno.test("colourReport() puts the headings and the severities into colours, and no server's text", () => {
   const painted = colourReport(formatHealthReport(REPORT), (style, text) => `<${style} ${text}>`);

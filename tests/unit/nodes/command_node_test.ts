@@ -3,7 +3,7 @@ import { Redlock } from "../../../mod.ts";
 import { check } from "../../../src/operate/mod.ts";
 import { commandNode, type CommandNodeOptions } from "../../../src/nodes/mod.ts";
 import { publishedNode } from "../../../src/nodes/published_node.ts";
-import { outcomeOf, pause, withCommandNode } from "../../support/command_node_bench.ts";
+import { outcomeOf, withCommandNode } from "../../support/command_node_bench.ts";
 import { FakeClient } from "../../support/fake_client.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
 
@@ -88,20 +88,6 @@ Deno.test("commandNode() has several keys wait for the last command about each o
     for (const request of [one, both, two]) node.acquire(request, 0);
     const outcomes = [await outcomeOf(one), await outcomeOf(both), await outcomeOf(two)];
     assertEquals(outcomes, ["granted", "denied", "granted"]);
-    assertEquals(client.pendingMax, 1);
-  });
-});
-
-Deno.test("commandNode() keeps that order for commands that come while others are under way or have just been answered", async () => {
-  await withCommandNode({}, async (client, node) => {
-    client.fate = () => ({ after: pause(3) });
-    const requests: FakeRequest[] = [];
-    for (let times = 0; times < 6; times++) {
-      requests.push(new FakeRequest("k"));
-      node.release(requests[times], 0);
-      await pause(2);
-    }
-    for (const request of requests) assertEquals(await outcomeOf(request), "denied");
     assertEquals(client.pendingMax, 1);
   });
 });

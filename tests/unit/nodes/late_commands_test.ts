@@ -98,27 +98,6 @@ for (const way of ["send", "pipeline"]) {
   }
 }
 
-Deno.test("commandNode() is down after two calls in a row that resolve to errors of the client", async () => {
-  const broken = () => Promise.resolve(new Error("broken"));
-  const pipeline = (commands: string[][]) => Promise.all(commands.map(broken));
-  const rounds: [object, string[][]][] = [
-    [{ send: broken }, [["k"], ["l"]]],
-    [{ send: broken, pipeline }, [["k", "l"], ["m", "n"]]],
-  ];
-  for (const [options, keys] of rounds) {
-    await withCommandNode(options, async (_client, node) => {
-      for (const together of keys) {
-        const requests = together.map((key) => ask(node, "acquire", key));
-        for (const request of requests) assertEquals(await outcomeOf(request), "failed");
-        assertEquals(requests[0].errors[0].message, "Cannot get reply from a: broken");
-      }
-      const last = ask(node, "acquire", "o");
-      assertEquals([await outcomeOf(last), last.unsent], ["failed", true]);
-      assertEquals(last.errors[0].message, "Cannot get reply from a: it is down or closed");
-    });
-  }
-});
-
 Deno.test("commandNode() undoes an acquisition at once when its answer comes late", async () => {
   await withCommandNode({}, async (client, node) => {
     const gate = Promise.withResolvers<void>();
@@ -250,19 +229,6 @@ Deno.test("commandNode() goes on with every key behind a time-out, when the serv
     for (const key of ["k", "l", "m"]) {
       await eventually(async () => await outcomeOf(ask(node, "acquire", key)) !== "failed");
     }
-  });
-});
-
-Deno.test("commandNode() closes in bounded time, and answers what is under way", async () => {
-  await withCommandNode({ timeoutMs: 60_000 }, async (client, node) => {
-    client.fate = () => ({ times: 0, loses: true });
-    const requests = [ask(node, "acquire"), ask(node, "release"), ask(node, "acquire", "l")];
-    const startMs = systemClock.monotonicMs();
-    await node.close!();
-    assertLess(systemClock.monotonicMs() - startMs, 1_000);
-    assertEquals(requests.map(({ answers }) => answers.length), [1, 1, 1]);
-    assertEquals(requests[0].errors[0].message, "Cannot get reply from a: the node was closed");
-    assertEquals(ask(node, "acquire").answers[0][0], "failed");
   });
 });
 

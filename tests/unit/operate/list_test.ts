@@ -35,12 +35,6 @@ function listed(cluster: Cluster, options?: ListOptions): Promise<string[]> {
   return cluster.settle(names(list(cluster.redlock, options)));
 }
 
-Deno.test("list() names what any node has once, in whichever steps the nodes list it", async () => {
-  const cluster = clusterOf("a|b||c", "c a a", "b|a");
-  assertEquals((await listed(cluster)).sort(), ["a", "b", "c"]);
-  assertEquals(cluster.nodes.map((node) => node.asked("inspect").length), [3, 3, 3]);
-});
-
 Deno.test("list() leaves out what is gone by now, other keys than asked for, and those that no lock may have", async () => {
   const cluster = clusterOf("a gone", "a app:a hasp:queue:a", "app: app:b");
   cluster.occupy("app:a", Infinity, OTHER_VALUE);

@@ -83,15 +83,6 @@ for (
   });
 }
 
-for (const words of [["CLIENT", "ID"], ["HELLO", 2], ["HELLO"], ["GET", "SUBSCRIBE"], ["QUIT"]]) {
-  test.open(`RedisClient.send() sends ${words.join(" ")}`, async ({ client, transport }) => {
-    const sent = client.send(words);
-    await runMicrotasks();
-    transport.feed("+OK\r\n");
-    assertEquals(await sent, "OK");
-  });
-}
-
 for (const signal of [{}, { addEventListener() {} }, "abort"]) {
   test.open(`RedisClient.send() refuses ${JSON.stringify(signal)} as a signal`, async ({ client }) => {
     const call = () => client.send(["PING"], { signal: signal as unknown as AbortSignal });

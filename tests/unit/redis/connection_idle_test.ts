@@ -13,15 +13,6 @@ async function expectAfter(bench: ConnectionBench, ms: number, written: string):
   assertEquals(bench.written, written);
 }
 
-test.open("Connection sends a PING after each 30 s of silence, and says nothing about the reply", async (bench) => {
-  bench.transport.writes.length = 0;
-  for (const reply of ["+PONG\r\n", "-NOPERM no 'ping'\r\n", "-ERR unknown command 'PING'\r\n"]) {
-    await expectAfter(bench, IDLE_MS, PING);
-    await bench.answer(reply);
-  }
-  assertEquals([bench.events, bench.replies, bench.network.targets.length], [[], [], 1]);
-});
-
 test.open("Connection counts the silence from the last reply on", async (bench) => {
   await bench.advance(IDLE_MS - 1_000);
   await bench.submit(1, "GET", "a");

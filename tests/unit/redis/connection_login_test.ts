@@ -18,21 +18,6 @@ test("Connection sends the login and the commands that wait in one write, and ea
   assertEquals(replies, [[1, "one"], [2, "ReplyError: ERR two"], [3, "three"]]);
 });
 
-test("Connection waits longer each time that a login is refused, though AUTH or the commands behind it are not", async (bench) => {
-  bench.fraction = 1;
-  bench.use({ clientName: "hasp" }, "redis://:hunter2@h");
-  await bench.submit(1);
-  const delaysMs: number[] = [];
-  for (let count = 1; count <= 4; count++) {
-    await bench.feed("+OK\r\n-NOAUTH Authentication required.\r\n+PONG\r\n");
-    const lostMs = bench.clock.monotonicMs();
-    while (bench.network.transports.length === count) await bench.advance(5);
-    delaysMs.push(bench.clock.monotonicMs() - lostMs);
-  }
-  // the first connection takes what undoes its commands for 50 ms
-  assertEquals(delaysMs, [100, 100, 200, 400]);
-});
-
 test("Connection counts the login towards connectTimeoutMs, and takes what undoes for a moment more", async (bench) => {
   bench.use({ connectTimeoutMs: 300 }, "redis://:pw@h");
   bench.queue(1);
@@ -106,15 +91,6 @@ test("Connection that was lost is open again when the server has answered a PING
   await bench.feed("+three\r\n");
   assertEquals(bench.replies.slice(2), [[3, "three"]]);
 });
-
-for (const refusal of ["NOPERM no permissions to run 'ping'", "ERR unknown command 'PING'"]) {
-  test.open(`Connection is open again though the server answers a PING by ${refusal}`, async (bench) => {
-    await bench.hangUp();
-    await bench.nextStream();
-    await bench.feed(`-${refusal}\r\n`);
-    assertEquals(bench.connection.state, "open");
-  });
-}
 
 test("Connection shows no password and no arguments in any error", async (bench) => {
   bench.use({}, "redis://user:hunter2@h");

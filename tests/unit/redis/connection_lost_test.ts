@@ -1,69 +1,19 @@
-import { assertEquals, assertInstanceOf, assertRejects, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { RedisClient } from "../../../src/redis/client.ts";
-import { ConnectionError, ProtocolError } from "../../../src/redis/errors.ts";
-import { type ConnectionBench, test } from "../../support/connection_bench.ts";
+import { ConnectionError } from "../../../src/redis/errors.ts";
+import { test } from "../../support/connection_bench.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { PING } from "../../support/fake_transport.ts";
 import type { OnChunk } from "../../../src/transport/transport.ts";
-import { LOST, NAME, RECONNECT_MS } from "../../support/stream_bench.ts";
+import { NAME } from "../../support/stream_bench.ts";
 
 // Losing it
-
-for (
-  const [what, lose, why, isProtocolError] of [
-    [
-      "the server ends the stream",
-      (bench) => bench.hangUp(),
-      "was lost: the server closed the connection",
-    ],
-    ["the stream ends inside a reply", async (bench) => {
-      bench.transport.feed("$5\r\nhel");
-      await bench.hangUp();
-    }, "was lost: the server closed the connection"],
-    ["a read fails", (bench) => bench.transport.fail(new Error("reset")), "was lost: reset"],
-    [
-      "the server sends no RESP2",
-      (bench) => bench.feed("HTTP/1.1 400 Bad Request\r\n"),
-      "was lost: Cannot read reply as a reply begins with byte 72",
-      true,
-    ],
-    [
-      "a reply is longer than its options allow",
-      (bench) => bench.feed("*3\r\n"),
-      "was lost: Cannot read reply as a length is more than 2",
-      true,
-    ],
-  ] as readonly [string, (bench: ConnectionBench) => unknown, string, boolean?][]
-) {
-  test(`Connection fails its commands if ${what}, and says which ones may have been executed`, async (bench) => {
-    bench.use({ replyElementsMax: 2 });
-    const { transport } = await bench.open();
-    transport.writesHang = true;
-    await bench.submit(0);
-    await bench.feed(":7\r\n");
-    await bench.submit(1);
-    lose(bench);
-    await runMicrotasks();
-    const message = `Connection to ${NAME} ${why}`;
-    assertEquals(bench.replies, [[0, 7], [1, message, "not-sent"]]);
-    assertEquals([bench.events, transport.closed], [[message], true]);
-    if (isProtocolError) assertInstanceOf(bench.errors[0].cause, ProtocolError);
-  });
-}
 
 test.open("Connection is lost if a write fails, with the failure as the cause", async (bench) => {
   const cause = bench.transport.writeError = new Error("broken pipe");
   await bench.submit(1);
   assertEquals(bench.replies, [[1, `Connection to ${NAME} was lost: broken pipe`, "unknown"]]);
   assertStrictEquals(bench.errors[0].cause, cause);
-});
-
-test.open("Connection fails a command at once while it is down, although it is connecting again", async (bench) => {
-  bench.network.mode = "wait";
-  await bench.hangUp();
-  await bench.advance(RECONNECT_MS);
-  bench.queue(1);
-  assertEquals([bench.replies, bench.network.pending.length], [[[1, LOST, "not-sent"]], 1]);
 });
 
 // Connecting

@@ -53,11 +53,3 @@ for (
     assertEquals(bench.replies.at(-1), [commands - 1, message, "unknown"]);
   });
 }
-
-test("Connection applies replyTimeoutMs also without a stallTimeoutMs", async (bench) => {
-  bench.use({ stallTimeoutMs: Infinity, replyTimeoutMs: 4_000 });
-  const { transport } = await bench.open();
-  await bench.submit(1);
-  await bench.advance(8_100);
-  assertEquals(transport.closed, true);
-});

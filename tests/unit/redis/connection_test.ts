@@ -43,20 +43,6 @@ test.open("Connection writes in one piece what one tick queues, its microtasks i
   assertEquals(bench.transport.writes, [wire("SET", "k", "é") + PING + PING]);
 });
 
-for (const writeBytesMax of [1, 3, 5]) {
-  test.open(`Connection keeps commands in order that are queued during writes of ${writeBytesMax} bytes`, async (bench) => {
-    bench.transport.writeBytesMax = writeBytesMax;
-    for (let index = 0; index < 20; index++) {
-      bench.queue(index, "GET", `${index}`);
-      await Promise.resolve();
-    }
-    await runMicrotasks();
-    const expected = Array.from({ length: 20 }, (_, index) => wire("GET", `${index}`)).join("");
-    assertEquals(bench.written, expected);
-    assert(bench.transport.writes.every((text) => text.length <= writeBytesMax));
-  });
-}
-
 test.open("Connection writes early what a long tick queues, and the rest at its end", async (bench) => {
   for (let index = 0; index < 700; index++) bench.queue(index);
   assertEquals(bench.written, PING.repeat(256)); // one write at a time

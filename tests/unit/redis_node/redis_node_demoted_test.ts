@@ -1,6 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { FakeRequest } from "../../support/fake_request.ts";
-import { test, wholeRelease } from "../../support/redis_node_bench.ts";
+import { test } from "../../support/redis_node_bench.ts";
 import { NAME } from "../../support/stream_bench.ts";
 
 /** What a server replies that is a replica. */
@@ -27,21 +26,3 @@ for (const text of DEMOTED) {
     assertEquals(bench.events.at(-1), `${NAME} connected`);
   });
 }
-
-for (
-  const text of ["LOADING", "MISCONF", "NOREPLICAS", "OOM", "BUSY", "UNKILLABLE", "CLUSTERDOWN"]
-) {
-  test.opened(`RedisNode stays with a server that replies ${text}`, async (bench) => {
-    await bench.send("acquire");
-    await bench.answer(`-${text} no READONLY\r\n`);
-    assertEquals([bench.transport.closed, bench.events], [false, []]);
-  });
-}
-
-test.opened("RedisNode sends the next server the releases that a replica refused, and none for what it has not set", async (bench) => {
-  const asked = await bench.send("acquire", new FakeRequest("k", { value: "w" }));
-  bench.release();
-  await bench.answer(`-${DEMOTED[0]}\r\n`.repeat(2));
-  assertEquals(asked.unsent, true);
-  assertEquals(await bench.reconnect(), wholeRelease());
-});

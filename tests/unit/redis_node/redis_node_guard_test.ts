@@ -46,33 +46,6 @@ async function outcome(bench: NodeBench, replies: string, parts?: Partial<Quorum
   return request.outcomes.join();
 }
 
-test.connected("RedisNode without the guard asks nothing more, on a further connection too", async (bench) => {
-  await bench.send("acquire");
-  assertEquals(bench.written, SET);
-  await bench.hangUp();
-  assertEquals(await bench.reconnect(), "");
-});
-
-test.connected("RedisNode with the guard asks for the uptime ahead of the first command, and for the age behind each", async (bench) => {
-  bench.transport.writes.length = 0;
-  const request = await acquire(bench);
-  assertEquals(bench.transport.writes, [INFO + SET + AGE]);
-  await bench.answer(UP + "+OK\r\n");
-  assertEquals(request.answers, []);
-  await bench.answer(OLD);
-  assertEquals(request.answers, [["granted", 5, bench.clock.monotonicMs()]]);
-  await acquire(bench);
-  assertEquals(bench.written, SET + AGE);
-});
-
-test.opened("RedisNode asks nothing more for a release, or for a request without the guard", async (bench) => {
-  assertEquals(await outcome(bench, UP + "+OK\r\n" + OLD), "granted");
-  await bench.send("release", new FakeRequest("k", { guardMs: GUARD_MS }));
-  await bench.answer(":1\r\n");
-  await bench.send("acquire");
-  assertEquals(bench.written, SET);
-});
-
 test.queueing("RedisNode guards extensions and requests with a ticket, too", async (bench) => {
   bench.transport.writes.length = 0;
   const extension = await bench.send("extend", new FakeRequest("k", { guardMs: GUARD_MS }));
@@ -184,14 +157,6 @@ for (
   });
 }
 
-test.opened("RedisNode keeps the time of the restart while it is connected", async (bench) => {
-  assertEquals(await outcome(bench, uptime(41) + "+OK\r\n" + OLD), "quarantined");
-  await bench.advance(19_999);
-  assertEquals(await outcome(bench, "+OK\r\n" + OLD), "quarantined");
-  await bench.advance(1);
-  assertEquals(await outcome(bench, "+OK\r\n" + OLD), "granted");
-});
-
 test.opened("RedisNode asks again on every connection, and keeps out a server whose run id has changed", async (bench) => {
   await outcome(bench, UP + "+OK\r\n" + OLD);
   for (
@@ -216,12 +181,6 @@ test.opened("RedisNode whose connection breaks behind the grant fails, and takes
   assertEquals(request.unsent, false);
   bench.release(request, 5);
   assertEquals(await bench.reconnect(), INFO + AGE + wholeRelease());
-});
-
-test.opened("RedisNode whose connection breaks ahead of the grant fails once", async (bench) => {
-  const request = await acquire(bench);
-  await bench.hangUp();
-  assertEquals([request.outcomes, (await acquire(bench)).outcomes], [["failed"], ["failed"]]);
 });
 
 test.opened("RedisNode says which key is not a marker", async (bench) => {

@@ -66,13 +66,6 @@ test.opened("RedisNode keeps what gives a value back, and sends it on the next c
   assertEquals(await bench.reconnect(), wire("EVAL", GIVE_BACK.source, "1", "k", "v", "old"));
 });
 
-test.opened("RedisNode keeps the mode of a release that did not arrive", async (bench) => {
-  bench.release(new FakeRequest("k", { mode: "shared" }));
-  await runMicrotasks();
-  await bench.hangUp();
-  assertEquals(await bench.reconnect(), wire("EVAL", RELEASE_SHARED.source, "1", "k", "v"));
-});
-
 for (const [mode, script] of [[undefined, EXTEND], ["shared", EXTEND_SHARED]] as const) {
   test.opened(`RedisNode shortens keys that are to live on by the time that is left, and deletes them later, in ${mode ?? "exclusive"} mode`, async (bench) => {
     const untilMs = bench.clock.monotonicMs() + 60_000;
@@ -144,33 +137,6 @@ for (const [passedMs, sent] of [[999, wholeRelease()], [1_000, ""]] as const) {
 }
 
 // Servers that refuse for the moment
-
-const REFUSALS = [
-  ...["LOADING Redis is loading the dataset in memory", "BUSY Redis is busy"],
-  ...["NOREPLICAS Not enough good replicas", "MISCONF Errors writing to the AOF", "OOM no"],
-  ...["CLUSTERDOWN no", "TRYAGAIN later"],
-];
-
-for (const refusal of REFUSALS) {
-  test.opened(`RedisNode sends releases again after ${refusal}: one asks, and the others follow once it was taken`, async (bench) => {
-    const requests = ["v1", "v2", "v3"].map((value) => bench.release(release(value, "k", 10_000)));
-    await runMicrotasks();
-    await bench.answer(`-${refusal}\r\n`); // to all of them, in one command
-    for (const { answers } of requests) assertEquals(answers, [["failed", 0, refusal]]);
-    for (const [index, value] of ["v1", "v2"].entries()) {
-      await bench.advance(2 ** index * REFUSED_DELAY_MS - 1);
-      assertEquals(bench.written, "");
-      await bench.advance(1);
-      assertEquals(bench.transport.writes, [laterRelease(value)]);
-      if (index === 0) await bench.answer(`-${refusal}\r\n`);
-    }
-    await bench.answer(":1\r\n");
-    assertEquals(bench.transport.writes, [groupRelease("EVALSHA", ["k", "v3"], ["k", "v1"])]);
-    await bench.answer("*2\r\n:1\r\n:0\r\n");
-    await bench.advance(10_000);
-    assertEquals(bench.written, "");
-  });
-}
 
 test.opened("RedisNode asks by the next release if the server refuses one for good", async (bench) => {
   for (const value of ["v1", "v2"]) bench.release(release(value, "k", 10_000));

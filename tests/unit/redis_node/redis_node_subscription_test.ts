@@ -33,28 +33,6 @@ function join(bench: NodeBench, keys: string | string[] = "k", parts = {}): Prom
 
 // Beginning
 
-test.connected("RedisNode.subscribe() connects once more, and reports once a message to itself was received", async (bench) => {
-  bench.transport.writes.length = 0;
-  assertEquals(bench.subscriptions.targets, []);
-  for (let times = 0; times < 2; times++) bench.node.subscribe!(bench, INDEX);
-  await runMicrotasks();
-  assertEquals([bench.subscriptions.targets.length, bench.subscriptions.last.writes], [1, [
-    SUBSCRIBE,
-  ]]);
-  assertEquals(bench.written, "");
-  await bench.receive(SUBSCRIBED);
-  assertEquals([bench.written, bench.notices], [PROBE, []]);
-  await bench.receive(message(""));
-  assertEquals(bench.notices, []);
-  const sentMs = bench.clock.monotonicMs();
-  await bench.advance(30);
-  await bench.answerProbe();
-  assertEquals(bench.notices, [IS_SUBSCRIBED]);
-  assertEquals(bench.readings, [{ timeMs: 1_700_000_000_250, sentMs, receivedMs: sentMs + 30 }]);
-  await bench.advance(10 * UNRECEIVED_DELAY_MS);
-  assertEquals([bench.written, bench.events], ["", []]);
-});
-
 for (const reply of ["-NOPERM no 'time'", "*1\r\n:1", "*2\r\n+now\r\n+then"]) {
   test.subscribed(`RedisNode.subscribe() reports no time if the server replies ${JSON.stringify(reply)} to TIME`, async (bench) => {
     await bench.answer(`${reply}\r\n:1\r\n`);

@@ -65,24 +65,11 @@ const test = Object.assign(testOn(() => new Bench().start()), {
   subscribed: testOn(() => new Bench().subscribed()),
 });
 
-test("redisServer().subscribe() subscribes at once, on a connection of its own", async (bench) => {
-  assertEquals([bench.transport.writes, bench.events], [[SUBSCRIBE], []]);
-  await bench.answer(SUBSCRIBED + message("one"));
-  assertEquals([bench.events.toSorted(), bench.written], [["message: one", "subscribed"], ""]);
-});
-
 test.raw("redisServer().subscribe() logs in and subscribes in one write", async (bench) => {
   await bench.start("worker");
   assertEquals(bench.transport.writes, [wire("CLIENT", "SETNAME", "worker") + SUBSCRIBE]);
   await bench.answer("+OK\r\n" + SUBSCRIBED);
   assertEquals(bench.events, ["subscribed"]);
-});
-
-test.subscribed("redisServer().subscribe() passes messages on as they come, byte for byte", async (bench) => {
-  await bench.feed(message("one") + message("") + message("\r\n:1").slice(0, -3));
-  assertEquals(bench.events, ["message: one", "message: "]);
-  await bench.feed(message("\r\n:1").slice(-3));
-  assertEquals(bench.events.slice(2), ["message: \r\n:1"]);
 });
 
 for (
@@ -111,18 +98,6 @@ test.subscribed("redisServer().subscribe() takes a message for a sign of life wh
   }
   assertEquals([bench.transport.closed, bench.events.includes("lost")], [false, false]);
 });
-
-for (const how of ["hangs up", "is silent"]) {
-  test.subscribed(`redisServer().subscribe() is lost once, and connects no more, if the server ${how}`, async (bench) => {
-    await bench.advance(how === "hangs up" ? IDLE_MS / 2 : IDLE_MS + 1_900);
-    assertEquals(bench.events, []);
-    if (how === "hangs up") await bench.hangUp();
-    else await bench.advance(1_000);
-    await bench.advance(IDLE_MS);
-    assertEquals([bench.events, bench.transport.closed], [["lost"], true]);
-    assertEquals([bench.network.targets.length, bench.wheel.size], [1, 0]);
-  });
-}
 
 for (const error of ["NOPERM no access to channel", "LOADING Redis is loading"]) {
   test(`redisServer().subscribe() rejects with ${error}, when its connection is closed`, async (bench) => {

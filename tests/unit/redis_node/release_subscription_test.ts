@@ -196,13 +196,6 @@ test("subscribes at once when commands are possible again", async (bench) => {
   assertEquals([bench.attempts.length, bench.published], [length + 1, 2]);
 });
 
-test("reports once that it is lost, if the client calls onLost and rejects too", async (bench) => {
-  bench.attempt.listener.onLost();
-  await bench.attempt.fail(new Error("socket closed"));
-  await bench.retried();
-  assertEquals([bench.events, bench.attempts.length], [["unsubscribed"], 2]);
-});
-
 test("of a client subscribes again if its messages to itself no longer arrive, and reports once that it is subscribed", async (bench) => {
   await bench.attempt.confirm();
   await bench.clock.advance(4 * (PROBE_MS + HEARD_MS_MAX) + 50);
@@ -237,16 +230,6 @@ test("tries again after an error of the server that may pass", async (bench) => 
   await bench.retried();
   await bench.attempt.confirm();
   assertEquals(bench.events, ["unsubscribed", "subscribed"]);
-});
-
-test("is ended by close(), and reports nothing more", async (bench) => {
-  await bench.attempt.confirm();
-  await bench.close();
-  assertEquals(bench.ended, [1]);
-  bench.attempt.listener.onMessage("me:1");
-  bench.attempt.listener.onLost();
-  await bench.clock.advance(RETRY_MS_MAX);
-  assertEquals([bench.events, bench.attempts.length], [["subscribed"], 1]);
 });
 
 test("that is closed before it is confirmed is ended once it is", async (bench) => {

@@ -15,18 +15,6 @@ class Bench {
   }
 }
 
-Deno.test("Inbox.held keeps everything back, which is then served in the order of arrival", () => {
-  const bench = new Bench();
-  bench.add("at once");
-  bench.inbox.held = true;
-  bench.add("a");
-  bench.add("b", bench.other);
-  bench.add("c");
-  assertEquals(bench.served, ["at once"]);
-  bench.inbox.held = false;
-  assertEquals(bench.served, ["at once", "a", "b", "c"]);
-});
-
 Deno.test("Inbox.drop() forgets what came over one connection, and clear() everything and the timer", () => {
   const bench = new Bench();
   bench.inbox.held = true;

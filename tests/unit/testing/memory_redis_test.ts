@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { commandBytes } from "../../support/command_bytes.ts";
 import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
@@ -162,22 +162,6 @@ Deno.test("MemoryRedis.fill() refuses what may need memory, also after a restart
   assertEquals(ask(session, "EVAL", source, 0), "+OK");
   redis.fill(false);
   assertEquals(ask(session, "SET", "a", "1"), "+OK");
-});
-
-Deno.test("MemoryRedis reports in INFO how long it has run, and another run_id after each start", () => {
-  const bench = new MemoryBench();
-  const info = (name: string) => {
-    const text = ask(bench.redis.session(), "INFO", "server");
-    return new RegExp(`^${name}:(.*?)\r?$`, "mu").exec(text)?.[1];
-  };
-  bench.nowMs += 90_061_999;
-  assertEquals([info("uptime_in_seconds"), info("uptime_in_days")], ["90061", "1"]);
-  const before = info("run_id");
-  assert(/^[\da-f]{40}$/u.test(before!));
-  assertEquals(info("run_id"), before);
-  bench.redis.restart();
-  assertEquals(info("uptime_in_seconds"), "0");
-  assertNotEquals(info("run_id"), before);
 });
 
 Deno.test("MemoryRedis.connect() rejects with the reason of a signal that was aborted", async () => {

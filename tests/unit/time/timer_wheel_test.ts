@@ -232,14 +232,6 @@ function setUp(nowMs?: number) {
   return { clock, wheel, calls, after };
 }
 
-Deno.test("TimerWheel never calls before the time, fractions counted", () => {
-  const { clock, after, calls } = setUp(1_000.25);
-  after(3.5);
-  clock.advanceSync(100);
-  assertGreaterOrEqual(calls[0], 3.5);
-  assertLess(calls[0], 4.5 + 1);
-});
-
 Deno.test("TimerWheel knows until when the process was stopped, before and after its wake-up, and calls no short stall so", async () => {
   const clock = new FakeClock();
   const wheel = new TimerWheel(clock);
