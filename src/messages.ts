@@ -95,7 +95,7 @@ export function quorumError(
 
 /**
  * The votes of an attempt that too few nodes answered, and the first node's error, or one that is
- * permanent. Without an error, the nodes that were silent.
+ * permanent; without an error, the nodes that were silent.
  */
 export function whyNoQuorum(
   verb: Verb,
@@ -107,7 +107,8 @@ export function whyNoQuorum(
   return `${count}${note ? `, ${note}` : ""}${reasonOf(votes)}`;
 }
 
-function reasonOf(votes: readonly Vote[]): string {
+/** `; first error: …`, or who was silent; nothing if no vote says why. */
+export function reasonOf(votes: readonly Vote[]): string {
   const permanent = votes.find(({ error }) => isPermanent(error));
   const failed = permanent ?? votes.find(({ error }) => error);
   if (failed) {

@@ -3,7 +3,9 @@
  *
  * @module
  */
-import type { Lock } from "../../../mod.ts";
+import type { Lock, Vote } from "../../../mod.ts";
+import { lockName } from "../../errors.ts";
+import { reasonOf } from "../../messages.ts";
 import { systemClock, type TimerHandle } from "../../time/clock.ts";
 import { ContinuousClock } from "../../time/continuous_clock.ts";
 import type { RunningCommand } from "./running_command.ts";
@@ -18,6 +20,8 @@ export interface LockGuardOptions {
    * is over.
    */
   readonly limitMs: () => number;
+  /** The votes of the extension that has failed last, if one has failed since the last success. */
+  readonly failed: () => readonly Vote[];
   /** Called with a message when the guard ends the command, or cannot. */
   readonly report: (message: string) => void;
 }
@@ -70,8 +74,10 @@ export class LockGuard {
     if (this.#lock.signal.aborted) return this.#onLost();
     this.#killAfter(this.#options.limitMs());
     this.#wait(this.leftMs - this.#options.graceMs, () => {
+      const name = lockName(this.#lock.resources);
       const left = `${Math.ceil(this.#lock.remainingMs())} ms`;
-      this.#end(`Cannot extend the lock, which is certain for another ${left}`);
+      const why = reasonOf(this.#options.failed());
+      this.#end(`Cannot extend ${name}: ${left} are left${why}`);
     });
   }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import process from "node:process";
-import { type Lock, LockHeldError, type Redlock } from "../../../mod.ts";
+import { type Lock, LockHeldError, type Redlock, type Vote } from "../../../mod.ts";
 import { forceRelease } from "../../operate/mod.ts";
 import { systemClock } from "../../time/clock.ts";
 import { exitCodeOf, LOCK_LOST, SUCCESS } from "../exit_codes.ts";
@@ -53,9 +53,12 @@ export interface RunOptions extends NodeOptions, LogOptions {
   readonly restartGuard?: number;
 }
 
-/** What an extension of the lock calls; it is set when the command runs. */
+/** The extensions of the lock. */
 interface Extensions {
+  /** What each calls; it is set when the command runs. */
   onExtended?: () => void;
+  /** The votes of the last one, if that has failed. */
+  failed?: readonly Vote[];
 }
 
 /** Runs a command while a lock is held, and returns the exit code of `hasp`. */
@@ -76,7 +79,11 @@ export async function run(command: readonly string[], given: RunOptions): Promis
       restartGuardMs: options.restartGuard,
       label: options.label ?? processName(),
       onEvent: (event) => {
-        if (event.type === "extended") extensions.onExtended?.();
+        if (event.type === "extended") {
+          extensions.failed = undefined;
+          extensions.onExtended?.();
+        }
+        if (event.type === "extend-failed") extensions.failed = event.votes;
         logEvent(options, event);
       },
     });
@@ -163,7 +170,8 @@ export async function runLocked(
     await Promise.allSettled(deletes.map((name) => forceRelease(redlock!, name, { holder })));
     throw lock.signal.aborted ? lock.signal.reason : error;
   }
-  const guard = new LockGuard(lock, running, { graceMs: grace, limitMs, report });
+  const failed = () => extensions.failed ?? [];
+  const guard = new LockGuard(lock, running, { graceMs: grace, limitMs, failed, report });
   extensions.onExtended = () => guard.extended();
   signals.passTo((signal) => {
     if (!pass(signal, running, foreground)) {

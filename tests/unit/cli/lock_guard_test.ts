@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertLessOrEqual, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import type { Lock } from "../../../mod.ts";
 import { LockGuard } from "../../../src/cli/run/lock_guard.ts";
 import type { RunningCommand } from "../../../src/cli/run/running_command.ts";
@@ -22,11 +22,13 @@ function startGuard(options: { limitMs: number; graceMs: number; isAllowed?: boo
     killAfter: (ms: number) => limitsMs.push(ms),
     onWatcherEnd: (callback: typeof onWatcherEnd) => onWatcherEnd = callback,
   };
-  const lock = { signal: controller.signal, remainingMs: () => 10_000 };
+  const lock = { resources: ["job"], signal: controller.signal, remainingMs: () => 10_000 };
+  const failed = [{ node: "redis://a", outcome: "timed-out", elapsedMs: 1 } as const];
   const make = () =>
     new LockGuard(lock as unknown as Lock, command as unknown as RunningCommand, {
       graceMs,
       limitMs: () => limitMs,
+      failed: () => failed,
       report(message) {
         reports.push(message);
         limitsAtReport.push(limitsMs.at(-1)!);
@@ -85,7 +87,8 @@ Deno.test("LockGuard asks the command to end when only the grace period is left"
   const guard = make();
   assertEquals(signals, []);
   await eventually(() => assertEquals(signals, ["SIGTERM"]));
-  assertMatch(reports.join(), /^Cannot extend the lock, which is certain for another \d+ ms; the/);
+  const why = 'Cannot extend lock "job": 10000 ms are left; no answer from redis://a';
+  assertEquals(reports, [`${why}; the command is stopped`]);
   guard.stop();
 });
 
