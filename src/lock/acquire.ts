@@ -147,9 +147,10 @@ function waitForRoom(call: LockCall): Promise<boolean> {
 
 /** A call has its lock: decides which call of this client may ask next, and when. */
 function settleQueue(call: LockCall, held: HeldLock): void {
-  const { client: { localQueues }, localName, pool, mode, waiter } = call;
-  // Others need not wait for the end of such a lock, so its ticket leaves the queues now.
-  if (waiter && (pool || mode)) localQueues.dropWaiter(localName, held.round);
+  const { client: { localQueues }, localName, pool, mode, waiter, settings: { atLeastMs } } = call;
+  // Others need not wait for the end of such a lock, or what ends it knows no ticket: so that
+  // leaves the queues now.
+  if (waiter && (pool || mode || atLeastMs > 0)) localQueues.dropWaiter(localName, held.round);
   if (pool) {
     // The next one asks at once, for another key. Calls for this key wait until the lock ends.
     pool.won(call, held);

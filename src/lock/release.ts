@@ -64,8 +64,8 @@ export function deleteValue(
 }
 
 /**
- * What has the nodes delete the keys of a lock, and take the ticket out of their queues. If the
- * keys are to live on, the ticket is taken out before, because what shortens a TTL knows no ticket.
+ * What has the nodes delete the keys of a lock, and take the ticket out of their queues; or has the
+ * keys live on.
  *
  * @param won The round that won the lock.
  * @param keptUntilMs Until when the keys are to live at least, by the monotonic clock.
@@ -74,14 +74,13 @@ export function releaseOf<Nodes extends NodeSet>(
   won: Round<Nodes>,
   keptUntilMs: number | undefined,
 ): Round<Nodes> {
-  const { nodes, wheel } = won.nodeSet;
+  const { clock } = won.nodeSet.wheel;
+  // mutation: at-least-is-forgotten
+  if (keptUntilMs !== undefined && keptUntilMs > clock.monotonicMs()) {
+    return won.follow({ keptMs: restUntil(clock, keptUntilMs) });
+  }
   // A lock of a pool, and one in shared mode, has left the queues when it was won.
   const ticket = won.pool || won.mode ? undefined : won.ticket;
-  // mutation: at-least-is-forgotten
-  if (keptUntilMs !== undefined && keptUntilMs > wheel.clock.monotonicMs()) {
-    if (ticket) { for (const node of nodes) node.leaveQueue?.(won.keys, ticket.ticketId); }
-    return won.follow({ keptMs: restUntil(wheel.clock, keptUntilMs) });
-  }
   return won.follow(ticket && { ticket });
 }
 

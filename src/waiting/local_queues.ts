@@ -112,11 +112,11 @@ export class LocalQueues {
       this.#nodeSet,
       this.#onEvent,
     );
-    const resource = this.remember(call.contendedName);
     const queue = this.#open(call.localName);
-    queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, call, resource);
-    queue.waiter.settings = settings;
-    return queue.waiter;
+    const waiter = queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, call);
+    waiter.settings = settings;
+    waiter.resource = this.remember(call.contendedName);
+    return waiter;
   }
 
   /**

@@ -87,11 +87,12 @@ export class QueuedWaiter implements TicketListener {
   notified = false;
   /** The settings of the call that waits. */
   settings!: Settings;
+  /** What is remembered of the lock that it waits for. */
+  resource!: ContendedResource;
   /** What stands in the queues; a new one after each lock that this client had. */
   ticket: Ticket;
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
-  readonly #resource: ContendedResource;
   /** What its tickets are for. */
   readonly #wanted: Pick<WaitingCall, "keys" | "pool" | "mode">;
   /** One bit a node: those that notified the ticket since it last asked. */
@@ -128,9 +129,7 @@ export class QueuedWaiter implements TicketListener {
     notifications: ReleaseNotifications,
     nodeSet: NodeSet,
     { keys, pool, mode }: Pick<WaitingCall, "keys" | "pool" | "mode">,
-    resource: ContendedResource,
   ) {
-    this.#resource = resource;
     this.#wanted = { keys, pool: pool !== undefined, mode };
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
@@ -165,7 +164,7 @@ export class QueuedWaiter implements TicketListener {
    * it short.
    */
   async ready(limitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const dueMs = () => this.#notifications.isReady ? this.#resource.concededUntilMs : Infinity;
+    const dueMs = () => this.#notifications.isReady ? this.resource.concededUntilMs : Infinity;
     await this.#sleepUntil(dueMs, limitMs, signal);
   }
 
@@ -192,7 +191,7 @@ export class QueuedWaiter implements TicketListener {
     if (this.#notifiedOn !== 0) this.#planNotified();
     this.#plan(attempt, denied);
     const dueMs = () => {
-      const notifiedMs = Math.max(this.#notifiedMs, this.#resource.concededUntilMs);
+      const notifiedMs = Math.max(this.#notifiedMs, this.resource.concededUntilMs);
       return Math.min(notifiedMs, this.#askMs, this.#turn.endMs, this.#expiryMs);
     };
     await this.#sleepUntil(dueMs, limitMs, signal);
@@ -227,7 +226,7 @@ export class QueuedWaiter implements TicketListener {
     if (this.#parked) return;
     if (notice === "first" || notice === "beside") {
       if (this.#notifiedOn === 0) {
-        this.#resource.concede(this.#nowMs, this.#random);
+        this.resource.concede(this.#nowMs, this.#random);
         this.#notifiedPlace = place;
       }
       this.#notifiedOn |= 1 << nodeIndex;
@@ -260,7 +259,7 @@ export class QueuedWaiter implements TicketListener {
   park(): void {
     this.#parked = true;
     this.#turn.endMs = Infinity;
-    this.#resource.noteWon(this.#nowMs);
+    this.resource.noteWon(this.#nowMs);
   }
 
   /**
@@ -273,7 +272,7 @@ export class QueuedWaiter implements TicketListener {
       this.ticket = this.#newTicket();
       this.#notifications.enter(this.ticket.name, this);
       this.#notifications.leave(name, this.#wanted.keys);
-      this.#resource.noteEnded(this.#nowMs, this.#random);
+      this.resource.noteEnded(this.#nowMs, this.#random);
     }
     this.#parked = this.notified = false;
     this.#splits = this.#idles = this.ticket.joins = 0;
@@ -286,7 +285,7 @@ export class QueuedWaiter implements TicketListener {
    */
   leave(won?: Round): void {
     this.#notifications.leave(this.ticket.name, this.#wanted.keys);
-    if (this.#parked) this.#resource.noteEnded(this.#nowMs, this.#random);
+    if (this.#parked) this.resource.noteEnded(this.#nowMs, this.#random);
     else this.ticket.leave(won);
   }
 
@@ -363,14 +362,14 @@ export class QueuedWaiter implements TicketListener {
     const split = denied.granted > 0 || freeInMs === 0 && ahead === 0;
     const foreign = positions.some((position) => position.foreign);
     this.ticket.agree(positions, denied.granted);
-    this.#resource.noteHolder(foreign, this.#nowMs);
+    this.resource.noteHolder(foreign, this.#nowMs);
     this.#noteEntry(positions);
     this.#splits = split ? this.#splits + 1 : 0;
     const idleTimes = 2 ** this.#idles++;
     const delaysMs = [this.#idleMs(ahead, idleTimes)];
     if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** this.#splits);
     if (foreign && ahead === 0) { // its holder will notify nobody
-      const pollMsMax = this.#resource.nextPollMsMax(
+      const pollMsMax = this.resource.nextPollMsMax(
         this.#nowMs,
         freeInMs,
         this.settings.retryDelayMs,
@@ -420,7 +419,7 @@ export class QueuedWaiter implements TicketListener {
   /** When to ask because a turn is over that lasts for so many milliseconds. */
   #askAtEnd(leftMs: number): number {
     // mutation: stuck-first-never-overtaken
-    return this.#nowMs + leftMs + this.#resource.concedeMsMax(this.#nowMs);
+    return this.#nowMs + leftMs + this.resource.concedeMsMax(this.#nowMs);
   }
 
   /**

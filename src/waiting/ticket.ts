@@ -60,8 +60,8 @@ export class Ticket implements QueueTicket {
    * ask.
    */
   #askedOn = 0;
-  /** Whether the ticket may be in a queue. */
-  #stands = false;
+  /** One bit a node: those in whose queues the ticket may be. */
+  #standsOn = 0;
   /**
    * Whether a key of its pool is won, or it has entered beside readers: a node that puts it in its
    * queues late is asked to take it out.
@@ -119,7 +119,7 @@ export class Ticket implements QueueTicket {
 
   /** Whether the ticket may be in a queue. */
   get stands(): boolean {
-    return this.#stands;
+    return this.#standsOn !== 0;
   }
 
   /**
@@ -145,8 +145,7 @@ export class Ticket implements QueueTicket {
     const { subscribed, clock, hasQuorum } = this.#notifications;
     if (!hasQuorum) {
       this.leave();
-      this.#stands = false;
-      this.#askedOn = this.#queuedOn = this.#positions.length = 0;
+      this.#askedOn = this.#queuedOn = this.#standsOn = this.#positions.length = 0;
       return false;
     }
     if (this.score !== 0 && this.canJoin) this.joins++;
@@ -154,7 +153,7 @@ export class Ticket implements QueueTicket {
     // others may have passed it
     if (this.#nodeSet.wheel.stoppedUntilMs(nowMs) > this.#positionsMs) this.agreed = false;
     this.#askedOn = subscribed;
-    this.#stands = true;
+    this.#standsOn |= subscribed;
     if (this.score === 0) {
       this.score = Math.round(clock.at(nowMs) * 1_000);
       const patienceMs = Math.round(PATIENCE_MS_MIN + PATIENCE_FACTOR * clock.distanceMs);
@@ -231,9 +230,9 @@ export class Ticket implements QueueTicket {
    */
   leave(won?: Round): void {
     if (won) this.#hasWon = true;
-    if (!this.#stands) return;
     this.#nodeSet.nodes.forEach((_, nodeIndex) => {
-      if (!won?.grantedBy(nodeIndex) && !won?.pendingOn(nodeIndex)) {
+      const stands = (this.#standsOn & 1 << nodeIndex) !== 0;
+      if (stands && !won?.grantedBy(nodeIndex) && !won?.pendingOn(nodeIndex)) {
         this.#leaveNode(nodeIndex);
       }
     });

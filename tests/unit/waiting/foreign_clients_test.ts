@@ -124,6 +124,23 @@ Deno.test("a client leaves the lock to clients of other libraries between two of
   assertLessOrEqual(await nextAfterMs(11_000, SHARES), 1);
 });
 
+Deno.test("a client remembers the clients of other libraries that a call saw which waited behind another of its own", async () => {
+  const callers = await waiting(OTHER_VALUE);
+  await callers.asksAfter(() => callers.free());
+  callers.call("second");
+  for (const node of callers.nodes) node.set("a", FOREIGN, 1_000); // in the place of the first's
+  await callers.release("first");
+  await callers.advance(2_000);
+  await callers.release("second");
+  callers.occupy();
+  callers.call("third");
+  await callers.advance(1_000);
+  callers.fraction = SHARES;
+  const [waitedMs] = await callers.asksAfter(() => callers.free());
+  assertEquals(callers.won, ["first", "second", "third"]);
+  assertGreater(waitedMs!, CONCEDE_MS_MIN - 1);
+});
+
 Deno.test("a client leaves the lock the more rarely to clients of other libraries the longer they kept it", async () => {
   assertLessOrEqual(await nextAfterMs(10, SHARES), 1);
 });
