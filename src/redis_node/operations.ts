@@ -26,6 +26,11 @@ import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
 /** How a script is called: by its digest, or with its source if the server may not know it. */
 export type Call = "EVALSHA" | "EVAL";
 
+/** The keys that the command of a request names. */
+export function keysOf({ keys, pool }: Pick<QuorumRequest, "keys" | "pool">): readonly string[] {
+  return pool?.keys ?? keys;
+}
+
 /** The command of an operation: its name and its arguments. */
 export function commandOf<Content extends Pick<QuorumRequest, "keys" | "pool">>(
   operation: Operation<Content>,
@@ -35,7 +40,7 @@ export function commandOf<Content extends Pick<QuorumRequest, "keys" | "pool">>(
   const rest = operation.argv(content);
   const script = call === "EVAL" ? operation.source : operation.sha1;
   if (script === undefined) return rest;
-  const keys = content.pool?.keys ?? content.keys;
+  const keys = keysOf(content);
   // A literal, because every lock ends with this, and spread arguments take more memory.
   if (keys.length === 1 && rest.length === 1) return [call, script, "1", keys[0], rest[0]];
   return [call, script, String(keys.length), ...keys, ...rest];

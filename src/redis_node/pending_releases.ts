@@ -6,13 +6,13 @@
  * @module
  */
 import { type Outcome, VOTES } from "../quorum/outcome.ts";
+import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import { type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { CommandSender } from "./command_sender.ts";
 import { releaseOperation } from "./operations.ts";
 import type { Operation } from "./scripts/script.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
-import { LEAVE } from "./scripts/release.ts";
 
 /**
  * How long a release waits that the server refused for the moment, in milliseconds; doubled each
@@ -23,7 +23,10 @@ const RETRY_DELAY_MS = 100;
 const RETRY_DELAY_MS_MAX = 1_600;
 
 /** What a release that is repeated needs of a request. */
-type Repeatable = Pick<QuorumRequest, "keys" | "value" | "ttlMs" | "replaces" | "mode" | "keptMs">;
+type Repeatable = Pick<
+  QuorumRequest,
+  "keys" | "value" | "ttlMs" | "replaces" | "mode" | "keptMs" | "ticket" | "keepsTicket"
+>;
 
 /** A release of the node's own, whose answer nobody waits for. */
 export interface PendingRelease extends QuorumRequest {
@@ -59,7 +62,9 @@ export class PendingReleases {
 
   /** Takes a ticket out of the queues for the keys; for that no connection is made. */
   leave(keys: readonly string[], ticketId: string): void {
-    const leave = this.#pending({ keys, value: ticketId, ttlMs: QUEUE_TTL_MS }, LEAVE);
+    const ticket: QueueTicket = { ticketId, score: 0, agreed: false, onEnqueued() {} };
+    // no key has that value
+    const leave = this.#pending({ keys, value: ticketId, ttlMs: QUEUE_TTL_MS, ticket });
     if (this.#connection.open) this.#sendOne(leave);
     else this.add(leave);
   }
@@ -82,18 +87,18 @@ export class PendingReleases {
     this.#send(Infinity);
   }
 
-  #pending(release: Repeatable, operation?: Operation): PendingRelease {
-    const { keys, value, ttlMs, replaces, mode, keptMs } = release;
+  #pending(release: Repeatable): PendingRelease {
+    const { keys, value, ttlMs, replaces, mode, keptMs, keepsTicket } = release;
+    const ticket = keepsTicket ? undefined : release.ticket; // its caller asks again by itself
     const answer = (_nodeIndex: number, outcome: Outcome) => {
       if (["granted", "denied"].includes(VOTES[outcome]!)) this.sendAll(); // the server has taken it
     };
     const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
     return {
       ...UNREAD,
-      ...{ keys, value, ttlMs, replaces, mode, keptMs, untilMs },
+      ...{ keys, value, ttlMs, replaces, mode, keptMs, ticket, untilMs },
       get operation() {
-        // keys that live on are deleted when that is over
-        return operation ?? releaseOperation(this);
+        return releaseOperation(this); // keys that live on are deleted when that is over
       },
       mayHaveKeys() {
         // mutation: pending-release-forgotten

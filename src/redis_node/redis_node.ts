@@ -29,6 +29,7 @@ import {
   commandOf,
   detailOf,
   extendOperation,
+  keysOf,
   releaseOperation,
 } from "./operations.ts";
 import { explained, isDemoted, isTransient, isWrongType } from "./refusals.ts";
@@ -173,7 +174,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   #send(operation: Operation, request: QuorumRequest, nodeIndex: number, flags = 0): void {
     const { kind, sha1 } = operation;
     const connection = this.#connection;
-    this.#grouping.flushFor(request.keys);
+    this.#grouping.flushFor(keysOf(request));
     const whole = sha1 !== undefined && !this.#scripts.has(sha1);
     const command = whole || flags !== 0
       ? new RequestCommand(operation, request, whole ? "EVAL" : "EVALSHA")
@@ -339,7 +340,7 @@ class RequestCommand implements LockCommand, Asked {
 
   /** What else is sent about one of them keeps its order. */
   get keys(): readonly string[] {
-    return this.request.pool?.keys ?? this.request.keys;
+    return keysOf(this.request);
   }
 
   get sets(): QuorumRequest | undefined {

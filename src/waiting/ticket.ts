@@ -145,7 +145,11 @@ export class Ticket implements QueueTicket {
     const { subscribed, clock, hasQuorum } = this.#notifications;
     if (!hasQuorum) {
       this.leave();
-      this.#askedOn = this.#queuedOn = this.#standsOn = this.#positions.length = 0;
+      this.#askedOn =
+        this.#queuedOn =
+        this.#standsOn =
+        this.#positions.length =
+          0;
       return false;
     }
     if (this.score !== 0 && this.canJoin) this.joins++;

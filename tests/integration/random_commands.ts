@@ -20,7 +20,7 @@ import {
   RELEASE_SHARED,
   SHARED,
 } from "../../src/redis_node/scripts/readers.ts";
-import { LEAVE, RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 
 /**
  * Lives are so long that nothing expires while a sequence runs, or so short that they are refused.
@@ -63,7 +63,6 @@ const TIMED_SCRIPTS = [
   RELEASE_SHARED,
   ACQUIRE_OR_WAIT,
   RELEASE_QUEUED,
-  LEAVE,
   ACQUIRE_COUNTED,
   ADOPT,
   GIVE_BACK,
@@ -295,7 +294,11 @@ const queueScript = weighted(
     fc.tuple(locks, holder, parting)
       .map(([keys, value, parting]) => [RELEASE_QUEUED.source, ...keys, value, ...parting]),
   ],
-  [3, fc.tuple(locks, ticket).map(([keys, ticket]) => [LEAVE.source, ...keys, ticket])],
+  [
+    3,
+    fc.tuple(locks, ticket)
+      .map(([keys, ticket]) => [RELEASE_QUEUED.source, ...keys, ticket, ticket]), // leaves
+  ],
   [4, poolScript],
 ).map((words) => ["EVAL", ...words]);
 const queue = word(...QUEUES);

@@ -24,7 +24,8 @@ import { COUNTER_PREFIX, RAISE } from "../../src/redis_node/scripts/fencing.ts";
 import type { Operation as LockOperation } from "../../src/redis_node/scripts/script.ts";
 import { queueOf, readMessage } from "../../src/redis_node/scripts/queue.ts";
 import { READERS_PREFIX, SHARED } from "../../src/redis_node/scripts/readers.ts";
-import { LEAVE } from "../../src/redis_node/scripts/release.ts";
+import { RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
+import { ticketOf } from "./fake_request.ts";
 import type { MemorySession } from "../../src/testing/mod.ts";
 import type { Clock } from "../../src/time/clock.ts";
 import { KeyspaceServer } from "./keyspace_server.ts";
@@ -320,7 +321,8 @@ export class KeyspaceNode implements QuorumNode {
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
     this.leaves.push(ticketId);
-    this.#server.send(commandBytes(commandOf(LEAVE, { keys, value: ticketId }, "EVAL")));
+    const release = { keys, value: ticketId, ticket: { ...ticketOf(), ticketId } };
+    this.#server.send(commandBytes(commandOf(RELEASE_QUEUED, release, "EVAL")));
   }
 
   close(): Promise<void> {

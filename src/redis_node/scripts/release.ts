@@ -138,28 +138,3 @@ end`,
   ),
   sha1: "46a7c00a85632942ae10232bbb3c88ad21bcf69b",
 };
-
-/**
- * Takes a ticket whose client waits no longer, the request's value, out of the queues. Notifies
- * those who may be next where it was, if the key is free or readers hold it. A ticket for a pool is
- * in the queues of all its keys. Returns 1.
- */
-export const LEAVE: ScriptOperation<Release> = {
-  kind: "release",
-  argv: ({ value: ticketId }) => [ticketId],
-  read: /* @__PURE__ */ oneOf(DENIED, GRANTED),
-  source: /* @__PURE__ */ lua(
-    NOTIFY_LUA,
-    PASS_LUA,
-    `local ticket = ARGV[1]
-local pooled = ticket:sub(-1) == '.'
-for index, key in ipairs(KEYS) do
-  local own = pooled and ticket .. index or ticket
-  if redis.pcall('ZREM', 'hasp:queue:' .. key, own) == 1 then
-    pass(key, nil, redis.pcall('GET', key), true)
-  end
-end
-return 1`,
-  ),
-  sha1: "f2ea04c8c29e774af439a76e69a61a8bf73dadf7",
-};

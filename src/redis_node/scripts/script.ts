@@ -13,7 +13,6 @@
  * | `queue.ts`            | parts of scripts  | queue, turn          |                            |
  * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1, 2                    |
  * |                       | `RELEASE_QUEUED`  | queue, turn          | 0, 1, 2                    |
- * |                       | `LEAVE`           | queue, turn          | 1                          |
  * | `acquire.ts`          | `ACQUIRE_OR_WAIT` | queue, turn, fence   | 0, 1, counter, position    |
  * | `pool.ts`             | `ACQUIRE_ANY`     | queue, turn, fence   | 1, counter, position, mask |
  * | `readers.ts`          | `ACQUIRE_SHARED`  | readers, queue, turn | 0, 1, position             |

@@ -5,7 +5,7 @@ import type { LockCommand } from "../../../src/redis_node/command_sender.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { ADOPT, GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
 import { ACQUIRE_COUNTED, RAISE } from "../../../src/redis_node/scripts/fencing.ts";
-import { LEAVE, RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 import type { Script } from "../../../src/redis_node/scripts/script.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeRequest, SCORE, TICKET_ID, ticketOf } from "../../support/fake_request.ts";
@@ -136,12 +136,12 @@ for (
 
 for (const keys of [["k"], ["{é}:1", "l"]]) {
   test.opened(`RedisNode.leaveQueue() of ${JSON.stringify(keys)} sends its script, whole on NOSCRIPT and no more than that`, async (bench) => {
-    const words = [`${keys.length}`, ...keys, TICKET_ID];
+    const words = [`${keys.length}`, ...keys, TICKET_ID, TICKET_ID];
     bench.node.leaveQueue(keys, TICKET_ID);
     await runMicrotasks();
-    assertEquals(bench.written, wire("EVALSHA", LEAVE.sha1, ...words));
+    assertEquals(bench.written, wire("EVALSHA", RELEASE_QUEUED.sha1, ...words));
     await bench.answer(NOSCRIPT);
-    assertEquals(bench.written, wire("EVAL", LEAVE.source, ...words));
+    assertEquals(bench.written, wire("EVAL", RELEASE_QUEUED.source, ...words));
     await bench.answer(NOSCRIPT);
     assertEquals(bench.written, "");
   });
@@ -158,7 +158,7 @@ for (const reply of [":1\r\n", "-NOPERM no\r\n", "*0\r\n"]) {
 }
 
 test("RedisNode.leaveQueue() makes no connection, and sends what did not arrive on the next one", async (bench) => {
-  const leave = wire("EVAL", LEAVE.source, "1", "k", TICKET_ID);
+  const leave = wire("EVAL", RELEASE_QUEUED.source, "1", "k", TICKET_ID, TICKET_ID);
   bench.node.leaveQueue(["k"], TICKET_ID);
   await runMicrotasks();
   assertEquals(bench.network.targets, []);

@@ -62,6 +62,15 @@ test.opened("RedisNode keeps the order of releases and extensions", async (bench
   assertEquals(bench.transport.writes, [whole + extension + digest]);
 });
 
+test.opened("RedisNode sends releases before a call for any of several keys that has one of theirs", async (bench) => {
+  releaseMany(bench, 2);
+  const pool = { keys: ["other", "k1"], place: 0, free: [] };
+  bench.ask("acquire", new FakeRequest("other", { pool }));
+  await runMicrotasks();
+  const [written] = bench.transport.writes;
+  assertEquals(written.indexOf(groupRelease("EVAL", ...lockNames(2))), 0);
+});
+
 for (
   const [what, parts] of [
     ["a ticket", { ticket: ticketOf() }],

@@ -3,9 +3,9 @@ import { commandOf, releaseOperation } from "../../../src/redis_node/operations.
 import { GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { EXTEND_SHARED, RELEASE_SHARED } from "../../../src/redis_node/scripts/readers.ts";
-import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
-import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
+import { FakeRequest, TICKET_ID, ticketOf } from "../../support/fake_request.ts";
 import { PING, wire } from "../../support/fake_transport.ts";
 import {
   groupRelease,
@@ -47,8 +47,8 @@ for (
         await bench.hangUp();
       }
     }],
-    ["had a ticket, which is not sent again", async (bench) => {
-      bench.release(new FakeRequest("k", { ticket: ticketOf() }));
+    ["had a ticket that waits on, which is not sent again", async (bench) => {
+      bench.release(new FakeRequest("k", { ticket: ticketOf(), keepsTicket: true }));
       await bench.hangUp();
     }],
   ] as readonly [string, (bench: NodeBench) => Promise<void>][]
@@ -58,6 +58,13 @@ for (
     assertEquals(await bench.reconnect(), wholeRelease());
   });
 }
+
+test.opened("RedisNode keeps a release together with the ticket that it takes out of the queues", async (bench) => {
+  bench.release(new FakeRequest("k", { ticket: ticketOf() }));
+  await bench.hangUp();
+  const words = ["1", "k", "v", TICKET_ID];
+  assertEquals(await bench.reconnect(), wire("EVAL", RELEASE_QUEUED.source, ...words));
+});
 
 test.opened("RedisNode keeps what gives a value back, and sends it on the next connection", async (bench) => {
   bench.release(new FakeRequest("k", { replaces: "old" }));
