@@ -158,9 +158,9 @@ export const POOL_SCENARIOS: readonly Scenario[] = [
       ...EIGHT.map((name) => [holds(name, 2_000)]),
       ...EIGHT.map((_, index) => [waits(100 + 100 * index, { resources: EIGHT })]),
     ],
-    network: { delayMs: 20, jitterMs: 100 },
+    network: { delayMs: 5, jitterMs: 22 },
     healAtMs: 8_000,
-    missing: all(...EIGHT.map((_, index) => expectSoon(index + 8, 2_000, 800))),
+    missing: all(...EIGHT.map((_, index) => expectSoon(index + 8, 2_000, 200))),
     catches: ["turn-of-a-pool-kept-for-one"],
   }),
 ];
