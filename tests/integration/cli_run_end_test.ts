@@ -71,19 +71,6 @@ Deno.test("hasp run passes a signal to all that the command has started", async 
   await gone(servers, "job");
 });
 
-Deno.test("hasp run ends the command with SIGTERM if the lock is lost, and itself with 122", async () => {
-  await using servers = shared.lend();
-  const trap = "trap 'echo asked to end; exit 0' TERM";
-  const script = `${QUIET}; ${trap}; echo ready; while :; do sleep 0.1; done`;
-  const args = ["run", "-r", "job", "--ttl", "8s", "--grace", "2500ms", ...sh(script)];
-  await using program = startHasp(args, servers);
-  await program.line("ready");
-  await onAll(servers, "DEL", "job");
-  const { code, stdout, stderr } = await program.end();
-  assertEquals([code, stdout], [122, "ready\nasked to end\n"]);
-  assertMatch(stderr, /^hasp: Cannot keep lock "job": .*; the command is stopped\n$/);
-});
-
 Deno.test("hasp run kills a command that does not end, and all that it has started, after the grace period", async () => {
   await using servers = shared.lend();
   const times = ["--ttl", "3s", "--grace", "500ms"];

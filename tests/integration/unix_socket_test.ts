@@ -21,14 +21,6 @@ Deno.test("connect() to a socket carries values that one read does not hold", as
   assert(await client.send(["GET", "key"]) === text);
 });
 
-Deno.test("connect() selects the database that 'db' names", async () => {
-  await using server = await startServer({ unixSocket: true, rights: ["+select"] });
-  await using client = await connect(`redis+unix://${server.socketPath}?db=4`);
-  await client.send(["SET", "key", "value"]);
-  const keyspace = String(await server.command("INFO", "keyspace"));
-  assert(keyspace.includes("db4:keys=1") && !keyspace.includes("db0"), keyspace);
-});
-
 Deno.test("connect() finds a socket whose path is percent-encoded", async () => {
   const folder = await Deno.makeTempDir({ prefix: "so ck%ets-ü-" });
   try {

@@ -21,7 +21,7 @@ import { shareServers } from "../support/shared_servers.ts";
 import { type Bridge, type BridgeFaults, startBridge } from "../support/upstash_bridge.ts";
 
 /** How many locks the crowd takes, and how many faults it survives at least. */
-const LOCKS = 300;
+const LOCKS = 150;
 const FAULTS = 8;
 
 const at = ({ url, token }: Bridge) => upstashNode({ url, token });

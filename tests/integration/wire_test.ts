@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { delay } from "@std/async/delay";
-import { connect, ConnectionError, ProtocolError, ReplyError } from "../../src/redis/mod.ts";
+import { connect, ConnectionError } from "../../src/redis/mod.ts";
 import { startProxy } from "../../src/testing/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { startServer } from "../support/servers.ts";
@@ -60,75 +60,6 @@ Deno.test("sendRaw() carries all byte values there and back", async () => {
     await client.sendRaw(["SET", bytes, bytes]);
     assertEquals(await client.sendRaw(["GET", bytes]), bytes);
     assertEquals(await client.sendRaw(["KEYS", "*"]), [bytes]);
-  });
-});
-
-Deno.test("send() carries 5 MB of text there and back", async () => {
-  await withClient(async (client) => {
-    const text = "é\r\n".repeat(1_250_000);
-    assertEquals(await client.send(["SET", "key", text]), "OK");
-    assertEquals(await client.send(["STRLEN", "key"]), 5_000_000);
-    const [read, pong] = await Promise.all([client.send(["GET", "key"]), client.send(["PING"])]);
-    assert(read === text);
-    assertEquals(pong, "PONG");
-  });
-});
-
-Deno.test("send() rejects deeper nesting, and the next connection works", async () => {
-  await withClient(async (client) => {
-    const error = await assertRejects(
-      () => client.send(["EVAL", nested(33), 0]),
-      ConnectionError,
-      "was lost",
-    );
-    assertEquals(error.outcome, "unknown");
-    assertInstanceOf(error.cause, ProtocolError);
-    assertEquals(error.cause.message, "Cannot read reply as arrays are nested deeper than 32");
-    await eventually(async () => await client.send(["PING"]) === "PONG");
-  });
-});
-
-function nested(depth: number): string {
-  return `local reply = 'inside' for _ = 1, ${depth} do reply = {reply} end return reply`;
-}
-
-Deno.test("send() reads an error inside the array of EXEC as an element", async () => {
-  await withClient(async (client) => {
-    const replies = await Promise.all([
-      client.send(["MULTI"]),
-      client.send(["SET", "text", "1"]),
-      client.send(["LPUSH", "text", "2"]),
-      client.send(["GET", "text"]),
-      client.send(["EXEC"]),
-      client.send(["PING"]),
-    ]);
-    const [ok, error, one] = replies[4] as unknown[];
-    assertInstanceOf(error, ReplyError);
-    assertEquals(error.prefix, "WRONGTYPE");
-    assertEquals([ok, one, replies[5]], ["OK", "1", "PONG"]);
-  });
-});
-
-Deno.test("send() reads *-1, the reply of an EXEC that WATCH aborted, as null", async () => {
-  await using servers = shared.lend();
-  await using client = await connect(servers.urls[0]!);
-  await client.send(["WATCH", "key"]);
-  await servers[0]!.command("SET", "key", "changed");
-  const replies = await Promise.all([
-    client.send(["MULTI"]),
-    client.send(["SET", "key", "mine"]),
-    client.send(["EXEC"]),
-    client.send(["GET", "key"]),
-  ]);
-  assertEquals(replies, ["OK", "QUEUED", null, "changed"]);
-});
-
-Deno.test("send() rejects at once where the signal has aborted before", async () => {
-  await withClient(async (client) => {
-    const signal = AbortSignal.abort("before");
-    const reason = await client.send(["SET", "key", "1"], { signal }).catch((reason) => reason);
-    assertEquals(reason, "before");
-    assertEquals(await client.send(["GET", "key"]), null);
   });
 });
 

@@ -16,7 +16,7 @@ import { type Candidate, CANDIDATES } from "./runtimes.ts";
 import { startWorld, type World } from "./world.ts";
 
 /** How many runtimes run at once. */
-const ROWS_AT_ONCE = 3;
+const ROWS_AT_ONCE = 5;
 
 /** What came of one runtime, or of the examples. */
 interface Row {

@@ -10,7 +10,7 @@ import type { runCrowd } from "./crowd.ts";
 const LONG = Deno.env.get("HASP_LOCKS");
 
 /** How many locks each crowd takes, and how many faults it survives at least. */
-export const CROWD_SIZE = { locks: Number(LONG ?? 300), faults: 8 };
+export const CROWD_SIZE = { locks: Number(LONG ?? 150), faults: 8 };
 
 /** Expects that no two clients held the lock at once, and that few locks were lost. */
 export function expectExclusion(report: Awaited<ReturnType<typeof runCrowd>>): void {
