@@ -145,13 +145,15 @@ function checkTls(tls: TlsOptions, addresses: readonly RedisAddress[]): TlsOptio
     throw invalid(`option 'tls.${name}' is unknown: valid options are ${TLS_NAMES.join(", ")}`);
   }
   const { caCerts, cert, key, serverName } = tls;
-  if (caCerts !== undefined && !isStrings(caCerts)) {
-    throw invalid("'tls.caCerts' must be an array of strings");
+  if (caCerts !== undefined && !(Array.isArray(caCerts) && caCerts.every(isPem))) {
+    throw invalid("'tls.caCerts' must be an array of texts in PEM, each with '-----BEGIN …'");
   }
-  for (const [name, value] of Object.entries({ cert, key, serverName })) {
-    if (value !== undefined && (typeof value !== "string" || value === "")) {
-      throw invalid(`'tls.${name}' must be a non-empty string`);
-    }
+  for (const [name, value] of Object.entries({ cert, key })) {
+    if (value === undefined || isPem(value)) continue;
+    throw invalid(`'tls.${name}' must be a text in PEM, with '-----BEGIN …'`);
+  }
+  if (serverName !== undefined && (typeof serverName !== "string" || serverName === "")) {
+    throw invalid("'tls.serverName' must be a non-empty string");
   }
   if ((cert === undefined) !== (key === undefined)) {
     const [given, missing] = cert === undefined ? ["key", "cert"] : ["cert", "key"];
@@ -163,8 +165,9 @@ function checkTls(tls: TlsOptions, addresses: readonly RedisAddress[]): TlsOptio
   return { caCerts: caCerts && [...caCerts], cert, key, serverName };
 }
 
-function isStrings(value: unknown): boolean {
-  return Array.isArray(value) && value.every((each) => typeof each === "string");
+/** A path would be ignored: Node then says that the server's certificate is self-signed. */
+function isPem(value: unknown): boolean {
+  return typeof value === "string" && value.includes("-----BEGIN ");
 }
 
 function invalid(reason: string): TypeError {

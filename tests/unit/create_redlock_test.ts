@@ -197,13 +197,14 @@ Deno.test("createRedlock() takes undefined options as left out", async () => {
 });
 
 Deno.test("createRedlock() takes TLS settings that an object inherits, or that are getters of its class", async () => {
+  const pem = (name: string) => `-----BEGIN ${name}`;
   class Settings {
-    readonly caCerts = ["ca"];
+    readonly caCerts = [pem("ca")];
     get cert() {
-      return "cert";
+      return pem("cert");
     }
     get key() {
-      return "key";
+      return pem("key");
     }
   }
   const settings = Object.create(
@@ -215,7 +216,12 @@ Deno.test("createRedlock() takes TLS settings that an object inherits, or that a
   const trying = redlock.tryAcquire("a").catch(() => {});
   await runMicrotasks();
   const [target] = network.targets as unknown as [{ tls: unknown }];
-  assertEquals(target.tls, { caCerts: ["ca"], cert: "cert", key: "key", serverName: "s" });
+  assertEquals(target.tls, {
+    caCerts: [pem("ca")],
+    cert: pem("cert"),
+    key: pem("key"),
+    serverName: "s",
+  });
   network.last.end();
   await trying;
   await redlock.close();

@@ -15,6 +15,9 @@ const TIMEOUT = "must be a finite number greater than 0: current value is";
 const LIMIT = "must be greater than 0: current value is";
 const CLIENT_NAME = "'clientName' must be printable ASCII without spaces";
 
+const PEM = "-----BEGIN CERTIFICATE-----";
+const CA_CERTS = "'tls.caCerts' must be an array of texts in PEM, each with '-----BEGIN …'";
+
 const BAD: readonly (readonly [options: unknown, reason: string])[] = [
   [null, "'options' must be an object: current value is null"],
   [5, "'options' must be an object: current type is 'number'"],
@@ -30,12 +33,14 @@ const BAD: readonly (readonly [options: unknown, reason: string])[] = [
   [{ replyElementsMax: "9" }, "'replyElementsMax' must be a number: current type is 'string'"],
   [{ tls: null }, "'tls' must be an object"],
   [{ tls: "x" }, "'tls' must be an object"],
-  [{ tls: { caCerts: "PEM" } }, "'tls.caCerts' must be an array of strings"],
-  [{ tls: { caCerts: [1] } }, "'tls.caCerts' must be an array of strings"],
+  [{ tls: { caCerts: PEM } }, CA_CERTS],
+  [{ tls: { caCerts: [1] } }, CA_CERTS],
+  [{ tls: { caCerts: [PEM, "/etc/ca.crt"] } }, CA_CERTS],
   [{ tls: { serverName: "" } }, "'tls.serverName' must be a non-empty string"],
-  [{ tls: { cert: 1, key: "k" } }, "'tls.cert' must be a non-empty string"],
-  [{ tls: { cert: "c" } }, "'tls.cert' needs 'tls.key'"],
-  [{ tls: { key: "k" } }, "'tls.key' needs 'tls.cert'"],
+  [{ tls: { cert: 1, key: PEM } }, "'tls.cert' must be a text in PEM, with '-----BEGIN …'"],
+  [{ tls: { cert: PEM, key: "k" } }, "'tls.key' must be a text in PEM, with '-----BEGIN …'"],
+  [{ tls: { cert: PEM } }, "'tls.cert' needs 'tls.key'"],
+  [{ tls: { key: PEM } }, "'tls.key' needs 'tls.cert'"],
   [
     { tls: { rejectUnauthorized: false } },
     "option 'tls.rejectUnauthorized' is unknown: valid options are caCerts, cert, key, serverName",
@@ -53,7 +58,7 @@ for (const [options, reason] of BAD) {
   });
 }
 
-for (const tls of [{}, { caCerts: ["PEM"] }, { serverName: "redis.test" }]) {
+for (const tls of [{}, { caCerts: [PEM] }, { serverName: "redis.test" }]) {
   Deno.test(`RedisClient refuses the TLS settings ${Deno.inspect(tls)} without an address for TLS`, () => {
     for (
       const create of [
@@ -95,12 +100,12 @@ Deno.test("resolveClientOptions() takes Infinity for every limit of replies", ()
 });
 
 Deno.test("resolveClientOptions() keeps its own copy of the TLS settings", () => {
-  const caCerts = ["one"];
+  const caCerts = [PEM];
   const given = { caCerts, serverName: "redis.test" };
   const { tls } = resolveClientOptions({ tls: given }, SECURE);
   caCerts.push("two");
   given.serverName = "other.test";
   const [cert, key] = [undefined, undefined];
-  assertEquals(tls, { caCerts: ["one"], cert, key, serverName: "redis.test" });
+  assertEquals(tls, { caCerts: [PEM], cert, key, serverName: "redis.test" });
   assertNotStrictEquals(tls, given);
 });
