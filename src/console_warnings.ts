@@ -20,8 +20,7 @@ const UNREACHABLE_MS = 60_000;
 export const CLIENTS_OPEN_MAX = 100;
 
 /** How each warning ends. */
-const ADVICE =
-  "Shown once; 'onEvent' receives every event, and a listener that does nothing hides this.";
+const ADVICE = "Shown once; 'onEvent' replaces these warnings.";
 
 type LostEvent = Extract<RedlockEvent, { type: "lost" }>;
 
@@ -76,7 +75,7 @@ export function warnOfManyClients(): void {
 export function manyClientsText(): string {
   return text(
     `${CLIENTS_OPEN_MAX} lock clients are open, each with connections of its own`,
-    "Create one client and use it for all calls, or close each client after its use",
+    "Create one client for all calls, or close each after its use",
   );
 }
 

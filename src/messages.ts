@@ -12,10 +12,13 @@ import { quorumSize, type Vote } from "./vote.ts";
 export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
   const failed = votes.filter((vote) => vote.error);
   if (failed.length === 0) return undefined;
-  const summary = failed.map((vote) => `${vote.node}: ${printable(vote.error!.message)}`).join(
-    "; ",
-  );
-  return new AggregateError(failed.map((vote) => vote.error), summary);
+  return new AggregateError(failed.map((vote) => vote.error), failed.map(errorOf).join("; "));
+}
+
+/** What is wrong with a node, and its name. */
+function errorOf({ node, error }: Vote): string {
+  const message = error?.message ?? "no answer";
+  return printable(message.includes(node) ? message : `${node}: ${message}`);
 }
 
 /** What was asked of the nodes, as the verb of a message. */
@@ -95,7 +98,7 @@ export function quorumError(
 
 /**
  * The votes of an attempt that too few nodes answered, and the first node's error, or one that is
- * permanent; without an error, the nodes that were silent.
+ * permanent; without an error, that a node was silent.
  */
 export function whyNoQuorum(
   verb: Verb,
@@ -107,17 +110,12 @@ export function whyNoQuorum(
   return `${count}${note ? `, ${note}` : ""}${reasonOf(votes)}`;
 }
 
-/** `; first error: …`, or who was silent; nothing if no vote says why. */
+/** `; first error: …`; nothing if no vote says why. */
 export function reasonOf(votes: readonly Vote[]): string {
   const permanent = votes.find(({ error }) => isPermanent(error));
-  const failed = permanent ?? votes.find(({ error }) => error);
-  if (failed) {
-    const { node, error: { message } } = failed as Vote & { error: Error };
-    const which = permanent ? "permanent error" : "first error";
-    return `; ${which}: ${printable(message.includes(node) ? message : `${node}: ${message}`)}`;
-  }
-  const silent = votes.filter(({ outcome }) => outcome === "timed-out").map(({ node }) => node);
-  return silent.length > 0 ? `; no answer from ${printable(silent.join(", "))}` : "";
+  const vote = permanent ?? votes.find(({ error }) => error) ??
+    votes.find(({ outcome }) => outcome === "timed-out");
+  return vote ? `; ${permanent ? "permanent" : "first"} error: ${errorOf(vote)}` : "";
 }
 
 /**
@@ -168,7 +166,7 @@ export function lockHeldError(held: Held): LockHeldError {
     ...(votes.length > 0 && !cooling ? [voteCount(votes, nodeCount)] : []),
   ];
   const message = `Cannot acquire ${lockName(resources, held.any)}: ${parts.join("; ")}`;
-  const cause = cooling ? cooldownError(cooldownLeftMs) : nodeErrors(votes);
+  const cause = nodeErrors(votes);
   return new LockHeldError(message, { resources, votes, cause, waiters, holders, remainingMs });
 }
 
@@ -176,7 +174,7 @@ function obstacle(held: Held): string {
   const { votes, nodeCount, holders: [holder] = [], ownHeldMs, cooldownLeftMs = 0, any } = held;
   if (cooldownLeftMs > 0) {
     const who = any ? "each is held or" : "it is";
-    return `${who} in its cooldown for another ${Math.ceil(cooldownLeftMs)} ms`;
+    return `${who} in its cooldown ('cooldownMs') for another ${Math.ceil(cooldownLeftMs)} ms`;
   }
   if (ownHeldMs !== undefined) {
     const [how, rule] = held.ownReads
@@ -196,12 +194,4 @@ function keyText({ resources }: Held, remainingMs: number): string {
   const foreign = foreignKey(remainingMs);
   if (foreign) return `${name} ${foreign}`;
   return `${name} expires in ${Math.ceil(remainingMs)} ms unless it is extended`;
-}
-
-function cooldownError(leftMs: number): Error {
-  return new Error(
-    `a lock of this client ended without a confirmed release, so 'cooldownMs' delays the next one by another ${
-      Math.ceil(leftMs)
-    } ms`,
-  );
 }

@@ -305,7 +305,6 @@ function decode(text: string, part: string): string {
  */
 function reasonInText(text: string): string | undefined {
   const [, scheme, rest] = SCHEME.exec(text) ?? [];
-  if (text.trim() === "") return "it is empty: it must be such as 'redis://10.0.0.1'";
   if (scheme === undefined) return "its scheme is missing: it must begin with 'redis://'";
   if (scheme.toLowerCase() === "redis+unix") return rest.startsWith("/") ? undefined : UNIX_RULE;
   if (!TCP_SCHEMES[`${scheme.toLowerCase()}:`]) return undefined;

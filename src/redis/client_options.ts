@@ -146,18 +146,16 @@ function checkTls(tls: TlsOptions, addresses: readonly RedisAddress[]): TlsOptio
   }
   const { caCerts, cert, key, serverName } = tls;
   if (caCerts !== undefined && !(Array.isArray(caCerts) && caCerts.every(isPem))) {
-    throw invalid("'tls.caCerts' must be an array of texts in PEM, each with '-----BEGIN …'");
+    throw invalid("'tls.caCerts' must be an array of PEM texts");
   }
   for (const [name, value] of Object.entries({ cert, key })) {
-    if (value === undefined || isPem(value)) continue;
-    throw invalid(`'tls.${name}' must be a text in PEM, with '-----BEGIN …'`);
+    if (value !== undefined && !isPem(value)) throw invalid(`'tls.${name}' must be a PEM text`);
   }
-  if (serverName !== undefined && (typeof serverName !== "string" || serverName === "")) {
+  if (serverName !== undefined && !(serverName && typeof serverName === "string")) {
     throw invalid("'tls.serverName' must be a non-empty string");
   }
   if ((cert === undefined) !== (key === undefined)) {
-    const [given, missing] = cert === undefined ? ["key", "cert"] : ["cert", "key"];
-    throw invalid(`'tls.${given}' needs 'tls.${missing}'`);
+    throw invalid("'tls.cert' and 'tls.key' need each other");
   }
   if (!addresses.some(({ kind }) => kind === "tls")) {
     throw invalid("'tls' needs an address that begins with 'rediss://' or 'valkeys://'");
@@ -165,9 +163,9 @@ function checkTls(tls: TlsOptions, addresses: readonly RedisAddress[]): TlsOptio
   return { caCerts: caCerts && [...caCerts], cert, key, serverName };
 }
 
-/** A path would be ignored: Node then says that the server's certificate is self-signed. */
+/** A path would be ignored: Node then calls the server's certificate self-signed. */
 function isPem(value: unknown): boolean {
-  return typeof value === "string" && value.includes("-----BEGIN ");
+  return typeof value === "string" && value.includes("-----BEGIN");
 }
 
 function invalid(reason: string): TypeError {

@@ -25,8 +25,7 @@ class Warnings implements Disposable {
   }
 }
 
-const ADVICE =
-  "Shown once; 'onEvent' receives every event, and a listener that does nothing hides this.";
+const ADVICE = "Shown once; 'onEvent' replaces these warnings.";
 const LOST = `@hasp/redlock: Lost lock "a" after 963 ms: its validity has ended. ` +
   `Code that did not stop when 'lock.signal' aborted may have run without the lock. ${ADVICE}`;
 const REFUSED = "Connection to redis://h:6379 could not be made: connection refused";

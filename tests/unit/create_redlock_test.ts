@@ -35,7 +35,7 @@ for (
     [[], `${CREATE} 'addresses' must be a non-empty array`],
     [undefined, `${CREATE} 'addresses' is undefined: ${NEEDED}`],
     [null, `${CREATE} 'addresses' is null: ${NEEDED}`],
-    ["", "Cannot use Redis address as it is empty: it must be such as 'redis://10.0.0.1'"],
+    ["", "Cannot use Redis address as its scheme is missing: it must begin with 'redis://'"],
     [new Set(["redis://h"]), NO_HOST],
     [{}, NO_HOST],
   ] as const
@@ -133,7 +133,7 @@ Deno.test("createRedlock() refuses what is no address, names its place, and show
         "redis://h:0",
         "its port must be an integer from 1 to 65535",
       ],
-      ["", "addresses[1]", "it is empty: it must be such as 'redis://10.0.0.1'"],
+      ["", "addresses[1]", "its scheme is missing: it must begin with 'redis://'"],
       [6379, "addresses[1]", `${FORMS}: current type is 'number'`],
       [undefined, "addresses[1]", `${FORMS}: current type is 'undefined'`],
     ] as const

@@ -89,7 +89,7 @@ for (
   const [votes, error] of [
     [[], ""],
     [[VOTES[0]], ""],
-    [[VOTES[0], SILENT, { ...SILENT, node: "e" }], "; no answer from d, e"],
+    [[VOTES[0], SILENT, { ...SILENT, node: "e" }], "; first error: d: no answer"],
     [[SILENT, failed("one")], "; first error: a: one"],
     [[failed("one"), failed("two")], "; first error: a: one"],
     [[failed("one", false), failed("two", true)], "; permanent error: a: two"],

@@ -159,7 +159,7 @@ Deno.test("inspect() without a result names the resource, counts the votes and h
   );
   assertEquals([error.code, error.resources], ["NO_QUORUM", ["a"]]);
   assertInstanceOf(error.cause, AggregateError);
-  assertEquals(error.cause.message, "node1: node1 is down; node4: node4 is down");
+  assertEquals(error.cause.message, "node1 is down; node4 is down");
   assertEquals((await outcomeOf(clusterOf("hang hang free")) as QuorumError).cause, undefined);
 });
 

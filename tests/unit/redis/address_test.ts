@@ -134,8 +134,8 @@ const SCHEMES = "its scheme must be 'redis', 'rediss', 'valkey', 'valkeys' or 'r
 
 /** Reasons, and for each the addresses that it refuses and what is shown of them. */
 const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?: string])[]>> = {
-  "it is empty: it must be such as 'redis://10.0.0.1'": [[""], [" "]],
   "its scheme is missing: it must begin with 'redis://'": [
+    [""],
     ["hunter2"],
     ["10.0.0.1:6379", "10.0.0.1:6379"],
     ["localhost:6379", "localhost:6379"],

@@ -16,7 +16,8 @@ const LIMIT = "must be greater than 0: current value is";
 const CLIENT_NAME = "'clientName' must be printable ASCII without spaces";
 
 const PEM = "-----BEGIN CERTIFICATE-----";
-const CA_CERTS = "'tls.caCerts' must be an array of texts in PEM, each with '-----BEGIN …'";
+const TOGETHER = "'tls.cert' and 'tls.key' need each other";
+const CA_CERTS = "'tls.caCerts' must be an array of PEM texts";
 
 const BAD: readonly (readonly [options: unknown, reason: string])[] = [
   [null, "'options' must be an object: current value is null"],
@@ -37,10 +38,10 @@ const BAD: readonly (readonly [options: unknown, reason: string])[] = [
   [{ tls: { caCerts: [1] } }, CA_CERTS],
   [{ tls: { caCerts: [PEM, "/etc/ca.crt"] } }, CA_CERTS],
   [{ tls: { serverName: "" } }, "'tls.serverName' must be a non-empty string"],
-  [{ tls: { cert: 1, key: PEM } }, "'tls.cert' must be a text in PEM, with '-----BEGIN …'"],
-  [{ tls: { cert: PEM, key: "k" } }, "'tls.key' must be a text in PEM, with '-----BEGIN …'"],
-  [{ tls: { cert: PEM } }, "'tls.cert' needs 'tls.key'"],
-  [{ tls: { key: PEM } }, "'tls.key' needs 'tls.cert'"],
+  [{ tls: { cert: 1, key: PEM } }, "'tls.cert' must be a PEM text"],
+  [{ tls: { cert: PEM, key: "k" } }, "'tls.key' must be a PEM text"],
+  [{ tls: { cert: PEM } }, TOGETHER],
+  [{ tls: { key: PEM } }, TOGETHER],
   [
     { tls: { rejectUnauthorized: false } },
     "option 'tls.rejectUnauthorized' is unknown: valid options are caCerts, cert, key, serverName",
