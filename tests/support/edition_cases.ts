@@ -134,7 +134,7 @@ async function testNobodyRuns(
 ): Promise<void> {
   const { code, stderr } = await loser.end(END_WITHIN_MS);
   assertEquals(code, 122);
-  assertMatch(stderr, /^hasp: Cannot extend the lock, .*; the command is stopped\n/);
+  assertMatch(stderr, /^hasp: Cannot extend lock "job": .*; the command is stopped\n/);
   const { length } = written;
   assertEquals((await hasp(["run", "-r", "job", "-w", "3s", "--", "true"], options)).code, 121);
   assertEquals(written.namesSince(length), []);
