@@ -53,7 +53,9 @@ Deno.test("hasp timeline ends with 125 if there is no event, and says which line
   await Deno.remove(file);
   assertEquals([code, stdout], [125, ""]);
   assert(stderr.includes("hasp: 2 lines without an event left out"), stderr);
-  assert(stderr.includes("no event in it"), stderr);
+  assert(stderr.includes(`hasp: Cannot draw: no event in ${file}`), stderr);
+  const fromStdin = await hasp(["timeline"]);
+  assert(fromStdin.stderr.includes("no event in the standard input"), fromStdin.stderr);
   assertEquals((await hasp(["timeline", "/nowhere/events.jsonl"])).code, 125);
 });
 

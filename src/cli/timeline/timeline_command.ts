@@ -33,7 +33,9 @@ export async function timeline(
   if (events.skipped > 0) {
     printError(`hasp: ${counted(events.skipped, "line")} without an event left out`);
   }
-  if (events.count === 0) throw new UsageError(`Cannot draw ${files.join(", ")}: no event in it`);
+  if (events.count === 0) {
+    throw new UsageError(`Cannot draw: no event in ${files.join(", ") || "the standard input"}`);
+  }
   writeOut(drawPicture(events.picture(title)));
   return SUCCESS;
 }
