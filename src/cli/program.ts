@@ -35,7 +35,7 @@ const INTERVAL_MS_MIN = 100;
 const EXIT_CODE_MAX = 255;
 
 /** Longest line of the help, in characters. */
-const HELP_COLUMNS = 100;
+const HELP_COLUMNS = 80;
 
 /** Receives the exit code of the command that was chosen. */
 export type OnExitCode = (code: number) => void;
@@ -70,44 +70,47 @@ export function createProgram(onExitCode: OnExitCode): Command {
 
 const NODES_HELP = `
 Nodes:
-  The addresses of the nodes are taken from the first of these places that is given:
+  The addresses of the nodes are taken from the first of these places:
     --node, --nodes-file       options of each command
     HASP_NODES                 addresses, separated by spaces or commas
     HASP_NODES_FILE            the path of a file with an address on each line
-    $CREDENTIALS_DIRECTORY     systemd's LoadCredential=hasp-nodes:/etc/hasp/nodes
-  An address is redis://[user[:password]@]host[:port][/db], rediss://… for TLS, or
-  redis+unix:///path. Keep passwords out of --node: others can see the command line.
-  If your locks have a 'keyPrefix', pass --key-prefix, set HASP_KEY_PREFIX, or write a line
-  'key-prefix app:' beside the addresses.
+    $CREDENTIALS_DIRECTORY     systemd: LoadCredential=hasp-nodes:<path>
+  An address is redis://[user[:password]@]host[:port][/db], rediss://… for TLS,
+  or redis+unix:///path. Keep passwords out of --node: others can see the
+  command line. If your locks have a 'keyPrefix', pass --key-prefix, set
+  HASP_KEY_PREFIX, or write a line 'key-prefix app:' beside the addresses.
 `;
 
 const EXIT_CODES_HELP = `
 Exit codes:
-  0      success; 'run' returns the code of its command, or 0 with --on-held skip
+  0      success; 'run' returns its command's code, or 0 with --on-held skip
   1      'check' has found an error, or what its --fail-on names
   120    somebody else holds the lock; for 'run', -E chooses another code
   121    too few nodes answered
   122    the lock was lost while the command ran, so the command was stopped
-  125    the command line or the configuration is wrong, or something unexpected happened
+  125    the command line or the configuration is wrong, or something unexpected
+         happened
   126    the command cannot be executed
   127    the command was not found
   128+n  signal n ended the command, or the waiting for the lock
 `;
 
 const RUN_HELP = `
-The lock is extended while the command runs, and released when the command ends. With --at-least,
-hasp ends with the command too, but the resource stays locked for the rest of that time. Signals,
-input and output are passed through. The command gets two variables: HASP_RESOURCE, and
-HASP_FENCING_TOKEN, a number greater than that of every earlier lock on the resource.
+The lock is extended while the command runs, and released when the command ends.
+With --at-least, hasp ends with the command too, but the resource stays locked
+for the rest of that time. Signals, input and output are passed through. The
+command gets two variables: HASP_RESOURCE, and HASP_FENCING_TOKEN, a number
+greater than that of every earlier lock on the resource.
 
-If the lock cannot be extended, the command gets SIGTERM, and after the grace period SIGKILL, before
-the lock can belong to somebody else. The command also gets SIGKILL if hasp is killed or stopped.
-Both signals go to all processes that the command has started, unless they have left its session;
-with --foreground they go to the command alone.
+If the lock cannot be extended, the command gets SIGTERM, and after the grace
+period SIGKILL, before the lock can belong to somebody else. The command also
+gets SIGKILL if hasp is killed or stopped. Both signals go to all processes that
+the command has started, unless they have left its session; with --foreground
+they go to the command alone.
 
 Examples:
-  hasp run --resource nightly-backup --wait 0 --on-held skip --at-least 5s -- ./backup.sh
-  hasp run -r invoices -r ledger --ttl 1m --wait forever -- psql -f close_month.sql
+  hasp run -r backup --wait 0 --on-held skip --at-least 5s -- ./backup.sh
+  hasp run -r invoices -r ledger --wait forever -- psql -f close_month.sql
   hasp run --any -r gpu:0 -r gpu:1 -- sh -c './train.sh "$HASP_RESOURCE"'
   hasp run --shared -r config -- ./report.sh
   hasp run -r deploy --foreground -- bash
@@ -181,7 +184,7 @@ function addInspect(program: Command, onExitCode: OnExitCode): void {
   const command = program.command("inspect")
     .summary("show whether resources are held")
     .description(
-      "Shows who holds resources, since when and for how long, and how many wait for them.\n" +
+      "Shows who holds resources, since when and for how long, and how many wait for them. " +
         "Ends with 121 if too few nodes answered to know it.",
     )
     .argument("<resource...>", "the resources")
@@ -196,7 +199,7 @@ function addList(program: Command, onExitCode: OnExitCode): void {
   const command = program.command("list")
     .summary("list what is held")
     .description(
-      "Lists the resources that are held, and residue: keys on fewer than a quorum of the nodes.\n" +
+      "Lists the resources that are held, and residue: keys on fewer than a quorum of the nodes. " +
         "The nodes go through all of their keys, about a thousand at a time.",
     )
     .argument("[prefix]", "what the resources begin with; all by default", "")
@@ -211,8 +214,8 @@ function addWatch(program: Command, onExitCode: OnExitCode): void {
   const command = program.command("watch")
     .summary("watch who holds resources")
     .description(
-      "Watches who holds resources, since when, and how many wait for them, until it gets a signal.\n" +
-        "Without a name it watches all that is locked, as 'hasp list' lists it.\n" +
+      "Watches who holds resources, since when, and how many wait for them, until it gets a signal. " +
+        "Without a name it watches all that is locked, as 'hasp list' lists it. " +
         "On a terminal it redraws a table; into a pipe or file it prints a line for each change.",
     )
     .argument("[resource...]", "the resources; all that are locked by default")
@@ -235,8 +238,8 @@ function addRelease(program: Command, onExitCode: OnExitCode): void {
   const command = program.command("release")
     .summary("take a lock away from its holder")
     .description(
-      "Deletes the lock on a resource if this holder has it: never the lock of the next one.\n" +
-        "The holder is not stopped, and may believe for a moment that it still has the lock.\n" +
+      "Deletes the lock on a resource if this holder has it: never the lock of the next one. " +
+        "The holder is not stopped, and may believe for a moment that it still has the lock. " +
         "Ends with 0 if nobody holds the resource then, with 120 if somebody else does.",
     )
     .argument("<resource>", "the resource")
@@ -251,7 +254,7 @@ function addCheck(program: Command, onExitCode: OnExitCode): void {
   const command = program.command("check")
     .summary("check the nodes")
     .description(
-      "Checks how the nodes are configured, and reports problems with advice.\n" +
+      "Checks how the nodes are configured, and reports problems with advice. " +
         "Ends with 1 if one of them is at least as severe as --fail-on says.",
     )
     .addOption(
@@ -279,7 +282,7 @@ function addTimeline(program: Command, onExitCode: OnExitCode): void {
   program.command("timeline")
     .summary("draw who held what when")
     .description(
-      "Prints an HTML page about events: who held what, who waited, and what was lost. Each line of the\n" +
+      "Prints an HTML page about events: who held what, who waited, and what was lost. Each line of the " +
         "files is an event as JSON, as 'hasp run --events' or an 'onEvent' of yours has written it.",
     )
     .argument("[file...]", "the files, of one process or of many; the standard input by default")
@@ -294,7 +297,7 @@ function addDemo(program: Command, onExitCode: OnExitCode): void {
   program.command("demo")
     .summary("see it work, without servers of yours")
     .description(
-      "Four workers increment one counter: with the lock, while nodes fail, and without it. The nodes\n" +
+      "Four workers increment one counter: with the lock, while nodes fail, and without it. The nodes " +
         "are processes of redis-server if it is on the PATH, else servers in memory.",
     )
     .action(async () => {

@@ -178,6 +178,9 @@ Deno.test("hasp prints its help and its version, and ends with 125 for what it d
   const help = await hasp(["--help"]);
   assertEquals([help.code, help.stderr], [0, ""]);
   assertMatch(help.stdout, /^Usage: hasp /);
+  const runHelp = await hasp(["run", "--help"]);
+  const lines = `${help.stdout}${runHelp.stdout}`.split("\n");
+  assertEquals(lines.filter((line) => line.length > 80), []); // a terminal's columns
   assertMatch((await hasp(["--version"])).stdout, /^\d+\.\d+\.\d+/);
   assertEquals((await hasp(["nonsense"])).code, 125);
   assertEquals((await hasp([])).code, 125);
