@@ -1,14 +1,7 @@
 /**
  * Nodes in memory over TCP, and what can be done to them, seen from clients.
  */
-import {
-  assert,
-  assertEquals,
-  assertGreaterOrEqual,
-  assertLess,
-  assertRejects,
-  assertThrows,
-} from "@std/assert";
+import { assert, assertEquals, assertLess, assertRejects, assertThrows } from "@std/assert";
 import {
   connect,
   ConnectionError,
@@ -17,7 +10,6 @@ import {
   ReplyError,
 } from "../../src/redis/mod.ts";
 import { startNodes, type TestNode } from "../../src/testing/mod.ts";
-import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { findRuntimes, type FoundRuntime } from "../support/programs.ts";
 
@@ -172,20 +164,6 @@ Deno.test("TestNode.partition() keeps connections, and what was sent arrives aft
   assertEquals(await call.promise, 2);
 });
 
-Deno.test("TestNode.slow() delays what is sent to it, in order, and slow(0) ends that", async () => {
-  await using nodes = await startNodes(1);
-  await using client = await connect(nodes[0].address);
-  nodes[0].slow(80);
-  const startMs = performance.now();
-  const replies = await Promise.all([1, 2].map(() => client.send(["INCR", "n"])));
-  assertGreaterOrEqual(performance.now() - startMs, 79);
-  assertEquals(replies, [1, 2]);
-  nodes[0].slow(60_000);
-  const call = client.send(["PING"]);
-  nodes[0].slow(0);
-  assertEquals(await call, "PONG");
-});
-
 Deno.test("startNodes() is disposed of while commands wait on slow and hung nodes", async () => {
   const nodes = await startNodes(2);
   const clients = await Promise.all(nodes.addresses.map((address) => connect(address)));
@@ -213,27 +191,6 @@ Deno.test("TestNode.skewClock() sets the clock by which keys expire, each time f
   nodes[0].skewClock(61_000);
   assertLess(Math.abs(await offsetS() - 61), 2);
   assertEquals(await client.send(["GET", "a"]), null);
-});
-
-Deno.test("TestNode.flush() takes every key and leaves connections and scripts", async () => {
-  await using nodes = await startNodes(1);
-  await using client = await connect(nodes[0].address);
-  await client.send(["SET", "a", "1"]);
-  nodes[0].flush();
-  assertEquals(await client.send(["EXISTS", "a"]), 0);
-});
-
-Deno.test("a subscriber gets what others publish, and a subscriber that has left is not counted", async () => {
-  await using nodes = await startNodes(1);
-  await using client = await connect(nodes[0].address);
-  const stream = await Deno.connect({ hostname: "127.0.0.1", port: nodes[0].port });
-  await stream.write(new TextEncoder().encode("*2\r\n$9\r\nSUBSCRIBE\r\n$4\r\nnews\r\n"));
-  const texts = stream.readable.pipeThrough(new TextDecoderStream()).getReader();
-  assertEquals((await texts.read()).value, "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
-  assertEquals(await client.send(["PUBLISH", "news", "hello"]), 1);
-  assertEquals((await texts.read()).value, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$5\r\nhello\r\n");
-  await texts.cancel();
-  await eventually(async () => assertEquals(await client.send(["PUBLISH", "news", "?"]), 0));
 });
 
 Deno.test("a node says what it can't do while it is down", async () => {

@@ -1,24 +1,11 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
+import { findBrowser } from "../site/browser.ts";
 import { run } from "./support/run.ts";
 import { SCENARIOS } from "./support/scenarios.ts";
 import { timelineHtml } from "./support/timeline.ts";
 
-const BROWSERS = ["chromium", "chromium-browser", "google-chrome"];
-const mayRun = (await Deno.permissions.query({ name: "run" })).state === "granted";
-const browser = mayRun ? await findBrowser() : undefined;
-
-async function findBrowser(): Promise<string | undefined> {
-  for (const name of BROWSERS) {
-    try {
-      const command = new Deno.Command(name, { args: ["--version"], stdin: "null" });
-      if ((await command.output()).success) return name;
-    } catch {
-      // Not on this machine.
-    }
-  }
-  return undefined;
-}
+const browser = await findBrowser();
 
 async function page(): Promise<string> {
   const [scenario] = SCENARIOS;
@@ -33,11 +20,7 @@ Deno.test("timelineHtml() makes a page that needs nothing else and escapes what 
 });
 
 Deno.test({
-  name: browser
-    ? "the page draws its bars in a browser"
-    : `the page draws its bars in a browser (${
-      mayRun ? "there is no Chromium" : "no permission to run programs"
-    })`,
+  name: `the page draws its bars in a browser${browser ? "" : " (there is no Chromium)"}`,
   ignore: browser === undefined,
   fn: async () => {
     const folder = await Deno.makeTempDir({ prefix: "hasp-timeline-" });

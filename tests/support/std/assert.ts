@@ -11,7 +11,7 @@
 import nodeAssert, { AssertionError } from "node:assert/strict";
 import { failWith } from "./assert_throws.ts";
 
-export { assertIsError, assertRejects, assertThrows } from "./assert_throws.ts";
+export { assertRejects, assertThrows } from "./assert_throws.ts";
 
 // deno-lint-ignore no-explicit-any
 type AnyClass = abstract new (...args: any[]) => any;
@@ -31,11 +31,6 @@ export function assertEquals<T>(actual: T, expected: T, msg?: string): void {
   explained(() => nodeAssert.deepStrictEqual(actual, expected), msg);
 }
 
-/** Asserts that the values are not deeply and strictly equal. */
-export function assertNotEquals<T>(actual: T, expected: T, msg?: string): void {
-  explained(() => nodeAssert.notDeepStrictEqual(actual, expected), msg);
-}
-
 /** Asserts that both are the same value, as `Object.is` sees it. */
 export function assertStrictEquals<T>(
   actual: unknown,
@@ -43,24 +38,6 @@ export function assertStrictEquals<T>(
   msg?: string,
 ): asserts actual is T {
   explained(() => nodeAssert.strictEqual(actual, expected), msg);
-}
-
-/** Asserts that the values are not the same, as `Object.is` sees it. */
-export function assertNotStrictEquals<T>(actual: T, expected: T, msg?: string): void {
-  explained(() => nodeAssert.notStrictEqual(actual, expected), msg);
-}
-
-/**
- * Asserts that the numbers differ by `tolerance` at most, by default a ten-millionth of `expected`.
- */
-export function assertAlmostEquals(
-  actual: number,
-  expected: number,
-  tolerance: number = Number.isFinite(expected) ? Math.abs(expected * 1e-7) : 1e-7,
-  msg?: string,
-): void {
-  if (Object.is(actual, expected) || Math.abs(expected - actual) <= tolerance) return;
-  failWith(`Expected ${actual} to be within ${tolerance} of ${expected}`, msg);
 }
 
 /** Asserts that `actual` is an instance of `expectedType`. */

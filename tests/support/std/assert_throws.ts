@@ -68,7 +68,7 @@ export async function assertRejects(
 }
 
 /** Asserts that `error` is an `errorClass` whose message contains `msgIncludes`. */
-export function assertIsError<E extends Error = Error>(
+function assertIsError<E extends Error = Error>(
   error: unknown,
   errorClass?: ErrorClass<E>,
   msgIncludes?: string,

@@ -1,9 +1,9 @@
-import { assertAlmostEquals, assertEquals, assertLess } from "@std/assert";
+import { assertEquals, assertLess } from "@std/assert";
 import { systemClock } from "../../../src/time/clock.ts";
 
 Deno.test("systemClock reads the runtime's clocks", () => {
   assertLess(Math.abs(systemClock.wallMs() - Date.now()), 1_000);
-  assertAlmostEquals(systemClock.monotonicMs(), performance.now(), 1_000);
+  assertLess(Math.abs(systemClock.monotonicMs() - performance.now()), 1_000);
 });
 
 Deno.test("systemClock.setTimer() gives the runtime no negative delay, about which Node warns", async () => {
