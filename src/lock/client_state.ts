@@ -77,7 +77,7 @@ export class ClientState implements NodeSet {
   /** The calls and locks of this client, by their keys. */
   readonly localQueues: LocalQueues;
   /** The resources that it does not acquire for a while. */
-  cooldowns: Cooldowns | undefined = undefined;
+  readonly cooldowns: Cooldowns;
   /** Which of several keys a call had last, by the name of all. */
   readonly lastPlaces: Map<string, number> = new Map();
   /** What all values of one second and label end with. */
@@ -105,6 +105,7 @@ export class ClientState implements NodeSet {
     this.nodes = nodes;
     this.quorum = quorumSize(nodes.length);
     this.wheel = wheel;
+    this.cooldowns = new Cooldowns(wheel.clock);
     this.localQueues = new LocalQueues(this, listenerIn(wheel.context, onEvent));
     this.attempts = new Gate(wheel, ROUNDS_MAX);
     this.extensions = new Gate(wheel, ROUNDS_MAX);
@@ -122,12 +123,6 @@ export class ClientState implements NodeSet {
       this.#suffix = valueSuffix(second, label);
     }
     return random.value(this.#suffix);
-  }
-
-  /** Begins a cooldown; see {@linkcode Cooldowns.begin}. */
-  beginCooldown(keys: readonly string[], forMs: number): void {
-    this.cooldowns ??= new Cooldowns(this.wheel.clock);
-    this.cooldowns.begin(keys, forMs);
   }
 
   /** A call begins: before its first byte. */

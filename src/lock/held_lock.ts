@@ -472,7 +472,7 @@ export class HeldLock extends TimerEntry {
   #beginCooldown(leftMs = 0): void {
     const { cooldownMs } = this.settings;
     if (cooldownMs === 0) return;
-    this.client.beginCooldown(this.round.keys, leftMs + cooldownMs);
+    this.client.cooldowns.begin(this.round.keys, leftMs + cooldownMs);
   }
 
   #emitLost(reason: LockLostReason, cause: Error, heldMs: number): void {

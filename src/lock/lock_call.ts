@@ -179,7 +179,7 @@ export class LockCall {
    * {@linkcode cooldownLeftMs} is.
    */
   cooldownLeftOf(keys: readonly string[]): number {
-    return this.adopts === undefined ? this.client.cooldowns?.leftMs(keys) ?? 0 : 0;
+    return this.adopts === undefined ? this.client.cooldowns.leftMs(keys) : 0;
   }
 
   /**

@@ -121,7 +121,7 @@ export class Pool {
   }
 
   #isCooling(place: number): boolean {
-    return (this.#client.cooldowns?.leftMs([this.#keys[place]]) ?? 0) > 0;
+    return this.#client.cooldowns.leftMs([this.#keys[place]]) > 0;
   }
 
   #places(matches: (place: number) => boolean): number[] {

@@ -72,7 +72,7 @@ export const QUEUE_TTL_MS = 180_000;
  * time, in milliseconds.
  */
 export const QUEUE_LEAD_MS = 250;
-const QUEUE_LEAD_US = 250_000;
+const QUEUE_LEAD_US = QUEUE_LEAD_MS * 1_000;
 /** How much later than the watcher before it a watcher is to ask at least, in milliseconds. */
 const WATCH_STEP_MS = 50;
 /**
