@@ -82,7 +82,14 @@ import { waitToAdopt } from "./adopt.ts";
 import { HeldLock } from "./held_lock.ts";
 import { holderOf } from "../holder.ts";
 import { Lock } from "./lock.ts";
-import { becomeFirst, crowded, type LockCall, modeOf, reportAbort, wait } from "./lock_call.ts";
+import {
+  crowdedError,
+  type LockCall,
+  modeOf,
+  reportAbort,
+  waitToAsk,
+  waitToAskAgain,
+} from "./lock_call.ts";
 import { keysName } from "../resources.ts";
 import { renew } from "./renewal.ts";
 import { undoAttempt } from "./release.ts";
@@ -103,11 +110,11 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   let held: HeldLock | undefined;
   client.beginCall();
   try {
-    const waiting = becomeFirst(call);
+    const waiting = waitToAsk(call);
     if (waiting) await waiting;
     for (;;) {
       call.throwIfEnded();
-      if (!attempts.enter() && !await waitForRoom(call)) throw crowded(call);
+      if (!attempts.enter() && !await waitForRoom(call)) throw crowdedError(call);
       const round = begin(call);
       await ask(call, round); // step 2: until the votes are decided
       attempts.leave();
@@ -115,7 +122,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       if (held) break;
       call.noteVotes(round);
       if (call.pool?.tryNext(round)) continue;
-      await (call.adopts === undefined ? wait(call, round) : waitToAdopt(call, round));
+      await (call.adopts === undefined ? waitToAskAgain(call, round) : waitToAdopt(call, round));
     }
   } catch (error) {
     // mutation: failed-call-blocks-its-client
@@ -218,7 +225,7 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
   // mutation: granted-too-late
   // else its holder would be notified of the end at once
   const inTime = remainingMs > expiryMarginMs(validityMs);
-  const granted = round.decision === "granted" && inTime && accepts(call, round);
+  const granted = round.decision === "granted" && inTime && accept(call, round);
   // mutation: failed-attempt-stays
   if (!granted) undoAttempt(round); // step 5
   if (settings.onEvent) reportAttempt(call, round, granted);
@@ -233,7 +240,7 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
  * Accepts unless the call was ended, a cooldown began, or the counters do not agree on a fencing
  * token.
  */
-function accepts(call: LockCall, round: Round): boolean {
+function accept(call: LockCall, round: Round): boolean {
   // mutation: accepted-in-its-cooldown
   if (call.ended || call.cooldownLeftOf(round.keys) > 0) return false;
   const { counts } = round;

@@ -24,7 +24,7 @@ import { backoffMs } from "../time/backoff.ts";
 import { pause } from "../time/pause.ts";
 import { holderOf } from "../holder.ts";
 import { reportKey } from "./inspection.ts";
-import { type LockCall, refusal, reportRefusal } from "./lock_call.ts";
+import { type LockCall, refuse, reportRefusal } from "./lock_call.ts";
 import { deleteValue } from "./release.ts";
 
 /**
@@ -63,7 +63,7 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
     denied.votes.every(({ outcome }) => outcome !== "timed-out");
   const split = answered && attempts < ATTEMPTS_MIN;
   const isLast = call.leftMs() <= 0 && !split;
-  if (isLast || isHopeless(votes, nodes.length, quorum)) throw refusal(call, denied);
+  if (isLast || isHopeless(votes, nodes.length, quorum)) throw refuse(call, denied);
   const { retryDelayMs, retryDelayMaxMs, signal } = settings;
   const limitMs = split ? Math.max(2 * denied.slowestMs, SPLIT_MS_MIN) : retryDelayMs;
   const pauseMs = backoffMs(wheel.random, { retryDelayMs: limitMs, retryDelayMaxMs }, attempts - 1);

@@ -5,10 +5,11 @@
  * **When is it held?** While it is neither released, handed over nor lost, and less time than its
  * validity has elapsed since its start ({@linkcode HeldLock.remainingMs}).
  *
- * **What aborts the signal?** {@linkcode HeldLock.lose}. It is called by the timer wheel when the
- * validity is about to be over (`onDue`), by code that reads the signal later than that
- * (`loseIfOver`), by an extension that a majority denied, when the client closes (`onClosed`), and
- * in place of an extension if nobody has the handle any more.
+ * **What aborts the signal?** In `using()` the signal of the call ({@linkcode HeldLock.abort}), and
+ * else {@linkcode HeldLock.lose}: it is called by the timer wheel when the validity is about to be over
+ * (`onDue`), by code that reads the signal later than that (`loseIfOver`), by an extension that a
+ * majority denied, when the client closes (`onClosed`), and in place of an extension if nobody has
+ * the handle any more.
  *
  * **Where is the program notified?** In the async context of the call that won the lock, a
  * microtask after the loss; if the lock has no listener, in that of the code that first read its
@@ -63,7 +64,7 @@ export class HeldLock extends TimerEntry {
   #sinceMs: number;
   #validityMs: number;
   /** The last extension, unless it has succeeded. */
-  #failing: Round | undefined = undefined;
+  #unconfirmed: Round | undefined = undefined;
   /** When to extend it next, by the continuous clock, and what extends it. */
   #extendMs: number | undefined = undefined;
   #extend: ((lock: HeldLock) => void) | undefined = undefined;
@@ -119,8 +120,8 @@ export class HeldLock extends TimerEntry {
   }
 
   /** Whether the last extension has failed, or is under way. */
-  get isFailing(): boolean {
-    return this.#failing !== undefined;
+  get isUnconfirmed(): boolean {
+    return this.#unconfirmed !== undefined;
   }
 
   /** Whether it was handed over. */
@@ -238,7 +239,7 @@ export class HeldLock extends TimerEntry {
 
   /** An extension is on its way. */
   extensionStarted(extension: Round): void {
-    this.#failing = extension;
+    this.#unconfirmed = extension;
   }
 
   /**
@@ -246,7 +247,7 @@ export class HeldLock extends TimerEntry {
    */
   extended(extension: Round, validityMs: number): void {
     this.extensions++;
-    if (extension === this.#failing) this.#failing = undefined;
+    if (extension === this.#unconfirmed) this.#unconfirmed = undefined;
     if (extension.startMs + validityMs <= this.endMs) return;
     // mutation: extended-validity-from-the-answers-on
     this.#sinceMs = extension.startMs;
@@ -260,7 +261,7 @@ export class HeldLock extends TimerEntry {
    */
   lose(reason: LockLostReason, cause: Error): void {
     if (this.#end) return;
-    const { votes } = this.#failing ?? this.round;
+    const { votes } = this.#unconfirmed ?? this.round;
     this.#finish(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
     if (reason === "gone" || reason === "closed") this.#takeBack();
@@ -351,7 +352,7 @@ export class HeldLock extends TimerEntry {
     const nowMs = this.#nowMs;
     if (this.remainingMs(nowMs) <= expiryMarginMs(this.#validityMs)) return this.#runOut();
     // mutation: extended-by-monotonic-clock-alone
-    const extendsNow = this.#extendMs! <= nowMs;
+    const extendsNow = this.#extendMs !== undefined && this.#extendMs <= nowMs;
     if (extendsNow) {
       if (this.#handle && !this.#handle.deref() && !this.#signal?.isKept) {
         return this.lose("forgotten", new Error("nobody has the lock or its signal any more"));
@@ -391,7 +392,7 @@ export class HeldLock extends TimerEntry {
     const exhausted = this.#extend && this.exhausted;
     const [reason, cause] = exhausted
       ? ["extensions-max" as const, exhausted]
-      : whyOver(this.client.wheel, this.#sinceMs, this.#validityMs, this.#failing);
+      : whyOver(this.client.wheel, this.#sinceMs, this.#validityMs, this.#unconfirmed);
     // mutation: end-aborts-nothing
     this.lose(reason, cause);
   }

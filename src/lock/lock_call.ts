@@ -222,14 +222,14 @@ export class LockCall {
  * @throws The refusal, if the wait is over before.
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
-export function becomeFirst(call: LockCall): Promise<void> | undefined {
+export function waitToAsk(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, localName } = call;
-  // A reader is the first of its client only once it has to wait (`leads`): until then, others may
-  // enter beside it.
+  // A reader is the first of its client only once it has to wait (`claimFirst`): until then, others
+  // may enter beside it.
   const mayAsk = !call.queuesUp ||
-    (call.mode ? !localQueues.owner(localName) : localQueues.enter(localName, call));
+    (call.mode ? !localQueues.owner(localName) : localQueues.claim(localName, call));
   if (!mayAsk) return waitToBeFirst(call);
-  return call.cooldownLeftMs === 0 ? joinQueues(call) : joinLater(call);
+  return call.cooldownLeftMs === 0 ? waitToQueue(call) : queueAfterCooldown(call);
 }
 
 async function waitToBeFirst(call: LockCall, denied?: Round): Promise<void> {
@@ -238,21 +238,21 @@ async function waitToBeFirst(call: LockCall, denied?: Round): Promise<void> {
   call.startClock();
   if (!await localQueues.wait(localName, call, call.leftMs(), signal)) {
     call.throwIfEnded();
-    throw refusal(call, denied ?? localQueues.get(localName)?.latest);
+    throw refuse(call, denied ?? localQueues.get(localName)?.latest);
   }
   call.admitted = !localQueues.isFirst(localName, call);
-  if (!call.admitted) await joinLater(call);
+  if (!call.admitted) await queueAfterCooldown(call);
 }
 
-async function joinLater(call: LockCall): Promise<void> {
+async function queueAfterCooldown(call: LockCall): Promise<void> {
   await outlastCooldown(call);
-  await joinQueues(call);
+  await waitToQueue(call);
 }
 
-function joinQueues(call: LockCall): Promise<void> | undefined {
+function waitToQueue(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, settings } = call;
   call.pool?.start();
-  if (!call.queuesUp || !localQueues.isContended(call) || !leads(call)) return undefined;
+  if (!call.queuesUp || !localQueues.isContended(call) || !claimFirst(call)) return undefined;
   call.waiter = localQueues.waiterFor(call, settings);
   if (!call.waiter) return undefined;
   call.startClock();
@@ -260,12 +260,12 @@ function joinQueues(call: LockCall): Promise<void> | undefined {
 }
 
 /**
- * Whether the call is to wait among other clients itself. Of the calls in shared mode only one does
- * at a time, from the first that asks this on: the others wait behind it, and may enter beside it.
+ * Makes the call the one of its client that waits among other clients, unless another is; returns
+ * whether it is. Of the calls in shared mode, the others wait behind it, and may enter beside it.
  */
-function leads(call: LockCall): boolean {
+function claimFirst(call: LockCall): boolean {
   const { client: { localQueues }, mode, localName } = call;
-  return !mode || localQueues.enter(localName, call) || localQueues.isFirst(localName, call);
+  return !mode || localQueues.claim(localName, call) || localQueues.isFirst(localName, call);
 }
 
 /**
@@ -278,7 +278,7 @@ async function outlastCooldown(call: LockCall, denied?: Round): Promise<void> {
     call.throwIfEnded();
     call.startClock();
     const leftMs = call.leftMs();
-    if (leftMs <= 0) throw refusal(call, denied);
+    if (leftMs <= 0) throw refuse(call, denied);
     client.localQueues.dropWaiter(call.localName);
     call.waiter = undefined;
     await pause(client.wheel, Math.min(cooldownLeftMs, leftMs), signal);
@@ -290,19 +290,19 @@ async function outlastCooldown(call: LockCall, denied?: Round): Promise<void> {
  *
  * @param denied The last attempt.
  * @throws The refusal, if the wait is over, or if too many nodes refuse for good.
- * @throws What {@linkcode becomeFirst} throws.
+ * @throws What {@linkcode waitToAsk} throws.
  */
-export async function wait(call: LockCall, denied: Round): Promise<void> {
+export async function waitToAskAgain(call: LockCall, denied: Round): Promise<void> {
   const { client: { localQueues, nodes, quorum, wheel }, localName, settings } = call;
   const { onEvent, signal } = settings;
   call.throwIfEnded(denied.votes);
   const hopeless = call.isUnanswered(denied) && isHopeless(denied.votes, nodes.length, quorum);
-  if (hopeless) throw refusal(call, denied);
+  if (hopeless) throw refuse(call, denied);
   if (call.waitMs === 0 && call.split && call.retries < SPLIT_RETRIES_MAX) {
     return await pauseAfterSplit(call, denied);
   }
-  if (call.leftMs() <= 0) throw refusal(call, denied);
-  if (!leads(call)) return await waitToBeFirst(call, denied);
+  if (call.leftMs() <= 0) throw refuse(call, denied);
+  if (!claimFirst(call)) return await waitToBeFirst(call, denied);
   const waiter = call.waiter ??= localQueues.waiterFor(call, settings);
   const queue = localQueues.get(localName);
   if (queue) queue.latest = denied;
@@ -331,7 +331,7 @@ async function pauseAfterSplit(call: LockCall, denied: Round): Promise<void> {
 }
 
 /** The error of a call that ends without a lock; emits the event of the refusal. */
-export function refusal(
+export function refuse(
   call: LockCall,
   denied: Round | undefined,
 ): LockHeldError | QuorumError {
@@ -343,7 +343,7 @@ export function refusal(
   const undecided = call.adopts !== undefined || call.isUnanswered(denied);
   reportRefusal(call, undecided ? "no-quorum" : "held", votes);
   if (undecided) {
-    return quorumError(call.verb, resources, votes, nodeCount, note(denied!, quorum), any);
+    return quorumError(call.verb, resources, votes, nodeCount, whyUnused(denied!, quorum), any);
   }
   const ticket = localQueues.get(call.localName)?.waiter?.ticket;
   const own = ownHold(call);
@@ -367,7 +367,7 @@ export function refusal(
  * The error of a call whose wait ended before the client could ask the nodes for it; throws if the
  * call was ended.
  */
-export function crowded(call: LockCall): QuorumError {
+export function crowdedError(call: LockCall): QuorumError {
   call.throwIfEnded();
   const { client: { nodes }, resources, pool, verb } = call;
   reportRefusal(call, "no-quorum", []);
@@ -384,7 +384,7 @@ function ownHold({ client: { localQueues }, keys, mode, localName }: LockCall): 
 }
 
 /** Why there is no lock although a quorum granted it, if so. */
-function note({ decision, counts }: Round, quorum: number): string | undefined {
+function whyUnused({ decision, counts }: Round, quorum: number): string | undefined {
   if (decision !== "granted") return undefined;
   const unsettled = counts !== undefined && !agreeOnToken(counts.last, quorum).agreed;
   return unsettled ? "but they did not agree on a fencing token" : "but too late for its validity";

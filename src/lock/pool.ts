@@ -103,7 +103,7 @@ export class Pool {
     const { localQueues, lastPlaces } = this.#client;
     setLatest(lastPlaces, this.name, this.place, LAST_PLACES_MAX);
     localQueues.leave(this.name, call);
-    localQueues.enter(this.key, held);
+    localQueues.claim(this.key, held);
   }
 
   /** The preferred key, if it can be had; else any that can be, or one that this client has. */

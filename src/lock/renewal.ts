@@ -42,7 +42,7 @@ async function tryExtend(
   const { settings, round: won, client: { extensions, wheel } } = lock;
   if (!extensions.enter()) {
     // One that has failed ends sooner than the locks of a crowd that waits.
-    if (!await extensions.wait(lock.remainingMs(), signal, lock.isFailing)) return [];
+    if (!await extensions.wait(lock.remainingMs(), signal, lock.isUnconfirmed)) return [];
     if (!lock.active) { // it ended meanwhile
       extensions.leave();
       return [];

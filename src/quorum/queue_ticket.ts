@@ -66,7 +66,7 @@ export interface QueuePosition {
   readonly value: string;
   /**
    * Only with a pool: which of its keys are free for this ticket, as in {@linkcode
-   * LockRequest.deny}.
+   * KeyPool.free}.
    */
   readonly free?: number;
   /** Only with a pool: the index of a key that is free, but for another ticket, or -1. */
@@ -118,13 +118,13 @@ export interface TimeReading {
 }
 
 /**
- * What a node reports about a key that a ticket waits for. `first`: the key is free, and it is the
+ * What a node reports about a key that a ticket waits for. `turn`: the key is free, and it is the
  * ticket's turn. `beside`: readers hold the key, and the ticket, a reader's, may enter beside them.
  * `watch`: the key is free, but it is another's turn, or a lock that has ended keeps the key; the
  * ticket is to ask when that is over. `taken`: another took the key; the ticket is to ask when the
  * key expires.
  */
-export type QueueNotice = "first" | "beside" | "watch" | "taken";
+export type QueueNotice = "turn" | "beside" | "watch" | "taken";
 
 /** What a node reports to a ticket about a key that was released or taken. */
 export interface QueueMessage {

@@ -167,6 +167,13 @@ export interface NodeSet {
   readonly closed: boolean;
 }
 
+/** How many bits of a set of nodes are set. */
+export function bitCount(bits: number): number {
+  let count = 0;
+  for (let rest = bits; rest !== 0; rest &= rest - 1) count++;
+  return count;
+}
+
 /**
  * The nodes of this library in their public form, so that the algorithm finds this one behind them.
  */

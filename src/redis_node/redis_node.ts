@@ -179,7 +179,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const command = whole || flags !== 0
       ? new RequestCommand(operation, request, whole ? "EVAL" : "EVALSHA")
       : sharedCommand(operation, request);
-    // Only these are refused if there is no room: what undoes them always finds some.
+    // Only these are refused if there is no room: what follows on them always finds some.
     const refusable = kind === "acquire" || kind === "extend";
     const { crowded } = connection;
     if (refusable && crowded) return request.answer(nodeIndex, UNSENT, crowded);

@@ -112,7 +112,7 @@ export class Grouping {
     if (!connection.open || !this.enabled || !operation.many) {
       return this.#send(operation, request, nodeIndex);
     }
-    // Another client may use this node, too.
+    // A release that has waited for a connection has the index 0.
     const goesOn = operation === this.#operation && nodeIndex === this.#nodeIndex;
     if (this.#count === 0 || !goesOn || !this.#add(request)) {
       this.flush();

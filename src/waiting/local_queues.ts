@@ -1,7 +1,8 @@
 /**
- * The calls of this client for each lock: a queue, first in, first out. Only the first call asks
- * the nodes, and none does while this client holds the lock. The first waits among other clients by
- * its {@linkcode QueuedWaiter}, which is handed on from one first call to the next.
+ * The calls of this client for each lock: a queue, first in, first out. Of those that may wait
+ * only the first asks the nodes, and none does while this client holds the lock. The first waits
+ * among other clients by its {@linkcode QueuedWaiter}, which is handed on from one first call to the
+ * next.
  *
  * @module
  */
@@ -64,7 +65,7 @@ export class LocalQueues {
   }
 
   /** Makes `caller` the first call, unless another call is; returns whether it did. */
-  enter(name: string, caller: Owner): boolean {
+  claim(name: string, caller: Owner): boolean {
     if (this.#owners.has(name)) return false;
     this.#owners.set(name, caller);
     return true;
@@ -163,7 +164,7 @@ export class LocalQueues {
 
   /** The first call has the lock now, or one that did not queue up while no call is the first. */
   promote(name: string, caller: Owner, held: Owner): void {
-    if (!this.isFirst(name, caller)) return void this.enter(name, held);
+    if (!this.isFirst(name, caller)) return void this.claim(name, held);
     this.#owners.set(name, held);
     const queue = this.#queues.get(name);
     if (!queue) return;

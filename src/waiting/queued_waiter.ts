@@ -18,22 +18,19 @@
  *   (`#joinMs`).
  *
  * **Its life.** It is made for the first call of this client that must wait, and serves one call
- * after another. While the client has the lock it is parked: the ticket stays in the queues, and
- * the release takes it out. Then the next call is `requeue`d with a new ticket. It leaves when no
- * call waits, and is dropped (`LocalQueues.dropWaiter`) when the call has a lock that others may
- * have beside it, or must wait for a cooldown.
+ * after another. While the client has the lock it is parked, and the release takes the ticket out of
+ * the queues of nodes that denied: if it left at once, they would notify the next client, which
+ * could not win. Then the next call is `requeue`d with a new ticket. The waiter leaves when no call
+ * waits. It is dropped (`LocalQueues.dropWaiter`) when the call has a lock that others may have
+ * beside it or whose keys may live on, or must wait for a cooldown.
  *
  * @module
  */
 import type { ContendedResource } from "./contended_resource.ts";
-import {
-  bitCount,
-  type ReleaseNotifications,
-  type TicketListener,
-} from "./release_notifications.ts";
+import type { ReleaseNotifications, TicketListener } from "./release_notifications.ts";
 import type { QueueMessage, QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Settings } from "../options.ts";
-import type { NodeSet } from "../quorum/quorum_node.ts";
+import { bitCount, type NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import { backoffMs, BACKOFFS } from "../time/backoff.ts";
 import { Pause } from "../time/pause.ts";
@@ -111,8 +108,8 @@ export class QueuedWaiter implements TicketListener {
   #planAgain: (() => void) | undefined = undefined;
   /** How long the slowest node took to answer last, in milliseconds. */
   #roundTripMs = 0;
-  /** Whether all notifications since the last ask say that it may enter beside readers. */
-  #isBeside = true;
+  /** Whether a notification since the last ask said that it is its turn for a free key. */
+  #hasTurn = false;
   /** How often in a row it followed such, and another of its keys was in the way. */
   #entries = 0;
   /** Whether too few nodes answered the last ask. */
@@ -135,7 +132,7 @@ export class QueuedWaiter implements TicketListener {
     this.#nodeSet = nodeSet;
     this.#turn = new WatchedTurn(nodeSet.quorum);
     this.ticket = this.#newTicket();
-    notifications.enter(this.ticket.name, this);
+    notifications.register(this.ticket.name, this);
   }
 
   /**
@@ -154,7 +151,7 @@ export class QueuedWaiter implements TicketListener {
   nextTicket(leftMs: number): QueueTicket | undefined {
     this.#notifiedOn = 0;
     this.#expiryMs = Infinity;
-    this.#isBeside = true;
+    this.#hasTurn = false;
     const isReady = this.ticket.prepare(this.#nowMs, leftMs);
     return isReady ? this.ticket : undefined;
   }
@@ -224,13 +221,13 @@ export class QueuedWaiter implements TicketListener {
   onQueueMessage(nodeIndex: number, { notice, waitMs, place }: QueueMessage): void {
     // the lock is this client's: its release takes the ticket out and notifies the next
     if (this.#parked) return;
-    if (notice === "first" || notice === "beside") {
+    if (notice === "turn" || notice === "beside") {
       if (this.#notifiedOn === 0) {
         this.resource.concede(this.#nowMs, this.#random);
         this.#notifiedPlace = place;
       }
       this.#notifiedOn |= 1 << nodeIndex;
-      if (notice === "first") this.#isBeside = false;
+      if (notice === "turn") this.#hasTurn = true;
       this.#idles = this.ticket.joins = 0;
       if (this.#pause) this.#planNotified();
     } else if (this.#unanswered || !this.#turn.watch(place)) {
@@ -270,8 +267,8 @@ export class QueuedWaiter implements TicketListener {
     if (this.#parked) {
       const { name } = this.ticket;
       this.ticket = this.#newTicket();
-      this.#notifications.enter(this.ticket.name, this);
-      this.#notifications.leave(name, this.#wanted.keys);
+      this.#notifications.register(this.ticket.name, this);
+      this.#notifications.unregister(name, this.#wanted.keys);
       this.resource.noteEnded(this.#nowMs, this.#random);
     }
     this.#parked = this.notified = false;
@@ -284,7 +281,7 @@ export class QueuedWaiter implements TicketListener {
    * @param won See {@linkcode Ticket.leave}.
    */
   leave(won?: Round): void {
-    this.#notifications.leave(this.ticket.name, this.#wanted.keys);
+    this.#notifications.unregister(this.ticket.name, this.#wanted.keys);
     if (this.#parked) this.resource.noteEnded(this.#nowMs, this.#random);
     else this.ticket.leave(won);
   }
@@ -305,7 +302,7 @@ export class QueuedWaiter implements TicketListener {
   #planNotified(): void {
     const { quorum } = this.#nodeSet;
     if (this.#unanswered && bitCount(this.#notifiedOn) < quorum) return;
-    if (this.#isBeside && this.#entries > 0) {
+    if (!this.#hasTurn && this.#entries > 0) {
       if (this.#notifiedMs !== Infinity) return;
       this.#notifiedMs = this.#nowMs + backoffMs(this.#random, BACKOFFS.entry, this.#entries);
       return;

@@ -12,7 +12,7 @@ import {
   splitTicket,
   type TimeReading,
 } from "../quorum/queue_ticket.ts";
-import type { NodeSet } from "../quorum/quorum_node.ts";
+import { bitCount, type NodeSet } from "../quorum/quorum_node.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 import { SharedClock } from "./shared_clock.ts";
 
@@ -119,7 +119,7 @@ export class ReleaseNotifications implements ReleaseListener {
   /**
    * Notifies the waiter with the ticket of this name from now on. Subscribes if it is the first.
    */
-  enter(name: string, handler: TicketListener): void {
+  register(name: string, handler: TicketListener): void {
     this.#handlers.set(name, handler);
     if (this.#idle) this.#nodeSet.wheel.cancel(this.#idle);
     this.#idle = undefined;
@@ -127,7 +127,7 @@ export class ReleaseNotifications implements ReleaseListener {
   }
 
   /** The waiter of this name waits for the keys no longer. */
-  leave(name: string, keys: readonly string[]): void {
+  unregister(name: string, keys: readonly string[]): void {
     this.#handlers.delete(name);
     setLatest(this.#left, name, { keys, againMs: [] }, LEFT_MAX);
     if (this.#handlers.size > 0 || !this.#open || this.#nodeSet.closed) return;
@@ -207,11 +207,4 @@ export class ReleaseNotifications implements ReleaseListener {
   #announce(): void {
     for (const handler of [...this.#handlers.values()]) handler.onSubscriptionChange();
   }
-}
-
-/** How many bits of a set of nodes are set. */
-export function bitCount(bits: number): number {
-  let count = 0;
-  for (let rest = bits; rest !== 0; rest &= rest - 1) count++;
-  return count;
 }

@@ -5,9 +5,9 @@
  */
 import { PATIENCE_MS_MAX, PATIENCE_MS_MIN, POOL_SUFFIX } from "../quorum/queue_ticket.ts";
 import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
-import type { NodeSet } from "../quorum/quorum_node.ts";
+import { bitCount, type NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
-import { bitCount, type ReleaseNotifications } from "./release_notifications.ts";
+import type { ReleaseNotifications } from "./release_notifications.ts";
 
 /**
  * For how many round trips others wait for this client when it is the first, beside the least
@@ -139,7 +139,7 @@ export class Ticket implements QueueTicket {
    * it, and its caller could win nothing by that.
    *
    * @param leftMs How long its caller waits yet, in milliseconds. If that is longer than what the
-   * nodes know, because it has another caller now, it gets another id, in the same place.
+   * nodes know, because it has another caller now, it gets another id, in the same position.
    */
   prepare(nowMs: number, leftMs: number): boolean {
     const { subscribed, clock, hasQuorum } = this.#notifications;

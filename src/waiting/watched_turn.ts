@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { bitCount } from "./release_notifications.ts";
+import { bitCount } from "../quorum/quorum_node.ts";
 
 /** The turn that one ticket watches. */
 export class WatchedTurn {

@@ -83,7 +83,7 @@ const QUEUE_CASES: readonly Case[] = [
     check(again!.ahead === 0, "a ticket lost its place because it asked again");
     check(again!.length === 2, "a ticket that asked again is in the queue twice");
     await bench.expect("granted", "release", { keys, value });
-    await listener.heard(first, "first");
+    await listener.heard(first, "turn");
   }],
   ...([["ticket", undefined], ["reader", "shared"]] as const).map(([who, mode]): Case => [
     `a free key is for a ${who} that has lost its place, if a quorum has agreed on its score`,
@@ -111,9 +111,9 @@ const QUEUE_CASES: readonly Case[] = [
     await bench.expect("queued", "acquire", { keys, ticket: first });
     await bench.expect("queued", "acquire", { keys, ticket: second });
     await bench.expect("granted", "release", { keys, value });
-    await listener.heard(first, "first");
+    await listener.heard(first, "turn");
     bench.node.leaveQueue(keys, first.ticketId);
-    await listener.heard(second, "first");
+    await listener.heard(second, "turn");
   }],
   ["unsubscribe() ends the notifications", async (bench) => {
     const { keys, value, first, listener } = await heldWithTickets(bench);

@@ -170,7 +170,7 @@ export class KeyspaceNode implements QuorumNode {
   /** Notifies a ticket of this client, whether or not anything is free. */
   notify(
     member: string,
-    notice: queue.QueueNotice = "first",
+    notice: queue.QueueNotice = "turn",
     waitMs = notice === "taken" ? 30_000 : 50,
   ): void {
     const { ticketId = member, place } = queue.splitTicket(member) ?? {};

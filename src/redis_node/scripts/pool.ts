@@ -40,9 +40,9 @@ export const ACQUIRE_ANY: ScriptOperation = {
     ASK_LUA,
     FENCE_LUA,
     // The key, and how many of the pool are free.
-    `local place, value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
-place = tonumber(place)
-local key = KEYS[place]
+    `local number, value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
+number = tonumber(number)
+local key = KEYS[number]
 local spare = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))`,
     // Whether enough keys are free for all who are ahead of a rank, and for it, so that it may have
     // one though it is the turn of `whose`, if that is a pool's ticket, too.
@@ -54,15 +54,15 @@ end`,
     `local blocked = redis.call('EXISTS', key) == 1
 local overtakes
 if not blocked and ticket then
-  blocked, overtakes = blockedMs(key, ticket .. place, asked, agreed)
-  local rank = blocked and redis.call('ZRANK', 'hasp:queue:' .. key, ticket .. place)
+  blocked, overtakes = blockedMs(key, ticket .. number, asked, agreed)
+  local rank = blocked and redis.call('ZRANK', 'hasp:queue:' .. key, ticket .. number)
   if shares(rank, redis.pcall('GET', 'hasp:turn:' .. key)) then blocked = false end
 end
 if not blocked then
-  local leaving = ticket and take(key, ticket .. place, ttl, overtakes) or {}
-  leaving[#leaving + 1] = ticket and ticket .. place
+  local leaving = ticket and take(key, ticket .. number, ttl, overtakes) or {}
+  leaving[#leaving + 1] = ticket and ticket .. number
   for index, other in ipairs(ticket and KEYS or {}) do
-    if index ~= place then
+    if index ~= number then
       local tickets = {}
       for _, left in ipairs(leaving) do tickets[#tickets + 1] = (left:match('^(.*%.)%d+$') or left) .. index end
       local haveLeft = redis.call('ZREM', 'hasp:queue:' .. other, unpack(tickets)) > 0
@@ -83,7 +83,7 @@ if not ticket then
   return { free }
 end`,
     // Puts the ticket into all queues.
-    `local score, nowUs = scoreOf({ key }, ticket .. place, asked, agreed)
+    `local score, nowUs = scoreOf({ key }, ticket .. number, asked, agreed)
 local heldMs, ahead, reserved, behind
 local length, foreign, waitMs = 0, 0, 0
 for index, one in ipairs(KEYS) do
@@ -91,7 +91,7 @@ for index, one in ipairs(KEYS) do
   ahead, length = math.min(ahead or rank, rank), math.max(length, size)
   if pttl ~= -2 then
     foreign = math.max(foreign, (holderOf(one)))
-    if index == place then redis.call('DEL', 'hasp:turn:' .. one) end
+    if index == number then redis.call('DEL', 'hasp:turn:' .. one) end
   else
     local whose, leftMs = whoseTurn(one)
     if rank == 0 or whose == ticket .. index or shares(rank, whose) then
@@ -106,7 +106,7 @@ for index, one in ipairs(KEYS) do
 end
 return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "663000008a3324e580557ddd65cb8ab6976d97c5",
+  sha1: "85440e8873a2ab7de1205b8f6a7b020a8cd2d1c4",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -130,7 +130,7 @@ end`,
   // The name under which is kept which key a pool's ticket has its turn for, and the ticket without
   // its number; `nil` for a ticket of one key. The name begins with what is common to the keys of
   // most pools, because a user may only have the right to such names, and a cluster has them in one
-  // slot by their hash tag.
+  // slot by their hash tag. Keys that have nothing in common have a turn each.
   `local function poolTurnName(ticket, key)
   local id = ticket:match('^(.*%.)%d+$')
   return id and 'hasp:turn:' .. (key:match('^.*%W') or '') .. id, id
@@ -303,7 +303,8 @@ end`,
  * where it stands; 0 without one. By then there are `ticket`, `asked` and `agreed`, its arguments;
  * `pttls`, what `PTTL` says of each key; and `waitMs`, the longest time that `blockedMs` returned.
  * A key that is held is nobody's turn. A key that is free, while another of the ticket's is held,
- * is the turn of the first; or, if that is over, of the next behind the ticket.
+ * is the turn of the first in its queue; if that is the ticket itself, or if a turn for the key is
+ * over, it is the turn of the next behind the ticket.
  */
 export const JOIN_LUA = `if not ticket then return 0 end
 local score, nowUs = scoreOf(KEYS, ticket, asked, agreed)
@@ -397,7 +398,7 @@ export function readMessage(text: string): QueueMessage | undefined {
   const news = NEWS.exec(rest ?? " ");
   if (!ticketId || !news) return undefined;
   const [sign, timed, waitMs] = news;
-  if (!timed) return { ticketId, place, notice: sign ? "beside" : "first" };
+  if (!timed) return { ticketId, place, notice: sign ? "beside" : "turn" };
   return { ticketId, place, notice: timed === "+" ? "watch" : "taken", waitMs: Number(waitMs) };
 }
 

@@ -27,7 +27,7 @@
 import { readAcquired } from "./acquire.ts";
 import { extendArgs, readExtended } from "./extend.ts";
 import { ASK_LUA, JOIN_LUA, NOTIFY_LUA, PASS_LUA } from "./queue.ts";
-import { readReleased, RELEASE_LUA, releaseArgs } from "./release.ts";
+import { readReleased, releaseArgs, TAKE_BACK_LUA } from "./release.ts";
 import { lua, NONE, type Release, type ScriptOperation, ticketArgs } from "./script.ts";
 
 /** What a key reads while readers hold it. */
@@ -188,7 +188,7 @@ return reply`,
  * The value is no reader of the keys any more. Deletes a key whose last reader it was. Takes the
  * ticket out of the queues, or puts it back, as {@linkcode RELEASE_QUEUED}, and notifies those who
  * may be next. Returns 0 if the value was no reader of some key, 1 if it was of all, 2 if it was
- * and somebody waits.
+ * and others wait.
  */
 export const RELEASE_SHARED: ScriptOperation<Release> = {
   kind: "release",
@@ -205,7 +205,7 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
   redis.call('ZREM', 'hasp:readers:' .. key, value)
   return holds, not (holds and settle(key)) and found
 end`,
-    RELEASE_LUA,
+    TAKE_BACK_LUA,
   ),
   sha1: "ebd9917634e72dc07a5325aa0c32663365310a66",
 };

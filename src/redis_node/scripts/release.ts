@@ -51,7 +51,7 @@ return replies`,
 
 /**
  * Deletes a single key if it holds the value. Returns 0 if it did not, 1 if it did, 2 if it did and
- * a waiter was notified. If the key is missing, gives the first its turn unless somebody has it.
+ * others wait. If the key is missing, gives the first its turn unless somebody has it.
  * Without waiters it makes three calls.
  */
 export const RELEASE: ScriptOperation<Release> = {
@@ -80,7 +80,7 @@ return found and (notified and 2 or 1) or 0`,
  * By then there is `drop(key, value)`, which returns whether the key held the value, and what it
  * holds now: `false` if it is free, perhaps an error.
  */
-export const RELEASE_LUA: string = /* @__PURE__ */ lua(
+export const TAKE_BACK_LUA: string = /* @__PURE__ */ lua(
   // Takes the value off the keys; an error comes in the reply, but first all keys are done.
   `local value, ticket, score = unpack(ARGV)
 local pooled = ticket and ticket:sub(-1) == '.'
@@ -115,7 +115,7 @@ return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0
  * for; or, if there is a score because its client waits on, puts it back if a key held the value.
  * Notifies the next waiter of each key that is free, but not the ticket that is put back: it has
  * just asked. If readers hold a key whose queue the ticket has left, notifies those that may enter.
- * Returns 0 if a key did not hold the value, 1 if all did, 2 if all did and a waiter was notified.
+ * Returns 0 if a key did not hold the value, 1 if all did, 2 if all did and others wait.
  *
  * A ticket for a pool is in the queues of all its keys, and only one of them held the value: 1 or 2
  * then. Of the others, those are notified whose queue the ticket has left: each key that is free
@@ -134,7 +134,7 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
   redis.call('DEL', key)
   return true, false
 end`,
-    RELEASE_LUA,
+    TAKE_BACK_LUA,
   ),
   sha1: "46a7c00a85632942ae10232bbb3c88ad21bcf69b",
 };

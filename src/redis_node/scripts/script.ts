@@ -5,16 +5,16 @@
  *
  * | file                  | script            | beside `k`           | replies                    |
  * | --------------------- | ----------------- | -------------------- | -------------------------- |
- * | `extend.ts`           | `EXTEND`          | queue                | 0, 1, 2                    |
  * | `fencing.ts`          | `ACQUIRE_COUNTED` | fence                | 0, counter                 |
  * |                       | `RAISE`           | fence                | 0, counter                 |
  * | `adopt.ts`            | `ADOPT`           | fence                | -1, 0, 1, counter          |
  * |                       | `GIVE_BACK`       |                      | 0, 1                       |
  * | `queue.ts`            | parts of scripts  | queue, turn          |                            |
+ * | `extend.ts`           | `EXTEND`          | queue                | 0, 1, 2                    |
  * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1, 2                    |
  * |                       | `RELEASE_QUEUED`  | queue, turn          | 0, 1, 2                    |
- * | `acquire.ts`          | `ACQUIRE_OR_WAIT` | queue, turn, fence   | 0, 1, counter, position    |
- * | `pool.ts`             | `ACQUIRE_ANY`     | queue, turn, fence   | 1, counter, position, mask |
+ * | `acquire.ts`          | `ACQUIRE_OR_WAIT` | all of them          | 0, 1, counter, position    |
+ * | `pool.ts`             | `ACQUIRE_ANY`     | all of them          | 1, counter, position, mask |
  * | `readers.ts`          | `ACQUIRE_SHARED`  | readers, queue, turn | 0, 1, position             |
  * |                       | `EXTEND_SHARED`   | readers, queue       | 0, 1, 2                    |
  * |                       | `RELEASE_SHARED`  | readers, queue, turn | 0, 1, 2                    |

@@ -266,8 +266,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "any-key-of-a-pool-counts": [
     "a node grants whichever key of a pool is free",
     [
-      "local key = KEYS[place]",
-      "local key = KEYS[place]\nfor _, name in ipairs(KEYS) do\n  if redis.call('EXISTS', name) == 0 then key = name break end\nend",
+      "local key = KEYS[number]",
+      "local key = KEYS[number]\nfor _, name in ipairs(KEYS) do\n  if redis.call('EXISTS', name) == 0 then key = name break end\nend",
     ],
   ],
   "held-key-of-a-pool-granted": [
@@ -276,7 +276,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "won-queue-alone-is-left": [
     "one that has a key of a pool stays in the queues of the others",
-    ["if index ~= place then", "if false then"],
+    ["if index ~= number then", "if false then"],
   ],
   "turn-of-a-pool-kept-for-one": [
     "a key of a pool is only for the one whose turn it is on the node, though enough are free",

@@ -88,7 +88,7 @@ test.listening("RedisNode.subscribe() reports a cut, and begins again on the nex
   assertEquals([bench.written, bench.notices.length], [PROBE, 1]);
   await bench.answerProbe();
   await bench.receive(message(TICKET_ID));
-  assertEquals(bench.notices.slice(1), [IS_SUBSCRIBED, ["first", INDEX, TICKET_ID]]);
+  assertEquals(bench.notices.slice(1), [IS_SUBSCRIBED, ["turn", INDEX, TICKET_ID]]);
 });
 
 test.subscribed("RedisNode.subscribe() does not count a message that was received before a cut", async (bench) => {
@@ -120,10 +120,10 @@ test.listening("RedisNode reports messages in their order, and none that is no t
     ["id:1", ...forged, "id:a9:50+60", "id:zz-70", "id:1:70"].map(message).join(""),
   );
   assertEquals(bench.notices, [
-    ["first", INDEX, "id:1"],
+    ["turn", INDEX, "id:1"],
     ["watch", INDEX, "id:a9:50", 60],
     ["taken", INDEX, "id:zz", 70],
-    ["first", INDEX, "id:1:70"],
+    ["turn", INDEX, "id:1:70"],
   ]);
   assertEquals(bench.written, "");
 });

@@ -80,7 +80,7 @@ Deno.test("a call that too few nodes answered takes no notice of notifications u
   await callers.advance(1);
   const asks = callers.asksMs().length;
   for (let ms = 0; ms < 1_000; ms++) {
-    callers.notify([alive], ms % 2 === 0 ? "first" : "watch");
+    callers.notify([alive], ms % 2 === 0 ? "turn" : "watch");
     await callers.advance(1);
   }
   assertEquals(callers.asksMs().length, asks);
