@@ -1,8 +1,8 @@
 /**
  * The calls of this client for each lock: a queue, first in, first out. Of those that may wait
  * only the first asks the nodes, and none does while this client holds the lock. The first waits
- * among other clients by its {@linkcode QueuedWaiter}, which is handed on from one first call to the
- * next.
+ * among other clients by its {@linkcode QueuedWaiter}, which is handed on from one first call to
+ * the next.
  *
  * @module
  */

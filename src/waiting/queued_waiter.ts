@@ -18,11 +18,11 @@
  *   (`#joinMs`).
  *
  * **Its life.** It is made for the first call of this client that must wait, and serves one call
- * after another. While the client has the lock it is parked, and the release takes the ticket out of
- * the queues of nodes that denied: if it left at once, they would notify the next client, which
- * could not win. Then the next call is `requeue`d with a new ticket. The waiter leaves when no call
- * waits. It is dropped (`LocalQueues.dropWaiter`) when the call has a lock that others may have
- * beside it or whose keys may live on, or must wait for a cooldown.
+ * after another. While the client has the lock it is parked, and the release takes the ticket out
+ * of the queues of nodes that denied: if it left at once, they would notify the next client, which
+ * could not win. Then the next call is `requeue`d with a new ticket. The waiter leaves when no
+ * call waits. It is dropped (`LocalQueues.dropWaiter`) when the call has a lock that others may
+ * have beside it or whose keys may live on, or must wait for a cooldown.
  *
  * @module
  */
