@@ -178,8 +178,9 @@ for (const { prefix, reason, text, permanent, start } of FAILINGS) {
       error.message,
       /^Cannot acquire lock "invoice:42": [01] of 3 nodes granted it, 2 failed, 2 are needed; /,
     );
-    assert(error.message.includes(`; ${permanent ? "permanent" : "first"} error: ${prefix} `));
     const failed = error.votes.filter(({ outcome }) => outcome === "failed");
+    const what = `${permanent ? "permanent" : "first"} error: ${failed[0].node}: ${prefix} `;
+    assert(error.message.includes(`; ${what}`), error.message);
     assertEquals(failed.length, 2);
     for (const vote of failed) assertReplied(vote, prefix, text);
     assertInstanceOf(error.cause, AggregateError);
@@ -217,7 +218,7 @@ Deno.test("MOVED: a cluster's shard that does not own the slot fails its vote, a
   await using alone = createRedlock([shard.url]);
   const failing = deadline(alone.acquire("invoice:42", { waitMs: END_MS * 2 }), END_MS); // at once
   const error = await assertRejects(() => failing, QuorumError);
-  assertMatch(error.message, /; permanent error: MOVED .* commandNode\(\) .* hash tag /);
+  assertMatch(error.message, /; permanent error: redis:.*: MOVED .* commandNode\(\) .* hash tag /);
   assertReplied(error.votes[0]!, "MOVED", text);
   assertEquals(await owner.command("DBSIZE"), 0); // nobody followed it
 });
