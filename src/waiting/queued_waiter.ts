@@ -118,6 +118,8 @@ export class QueuedWaiter implements TicketListener {
   #splits = 0;
   /** How often in a row it asked though no node had notified it. */
   #idles = 0;
+  /** How often in a row it asked because more nodes can notify the ticket. */
+  #joins = 0;
   #pause: Pause | undefined = undefined;
   /** Whether this client has the lock. */
   #parked = false;
@@ -152,8 +154,10 @@ export class QueuedWaiter implements TicketListener {
     this.#notifiedOn = 0;
     this.#expiryMs = Infinity;
     this.#hasTurn = false;
-    const isReady = this.ticket.prepare(this.#nowMs, leftMs);
-    return isReady ? this.ticket : undefined;
+    const joins = this.ticket.score !== 0 && this.ticket.canJoin;
+    if (!this.ticket.prepare(this.#nowMs, leftMs)) return undefined;
+    if (joins) this.#joins++;
+    return this.ticket;
   }
 
   /**
@@ -228,7 +232,7 @@ export class QueuedWaiter implements TicketListener {
       }
       this.#notifiedOn |= 1 << nodeIndex;
       if (notice === "turn") this.#hasTurn = true;
-      this.#idles = this.ticket.joins = 0;
+      this.#idles = this.#joins = 0;
       if (this.#pause) this.#planNotified();
     } else if (this.#unanswered || !this.#turn.watch(place)) {
       return;
@@ -272,7 +276,7 @@ export class QueuedWaiter implements TicketListener {
       this.resource.noteEnded(this.#nowMs, this.#random);
     }
     this.#parked = this.notified = false;
-    this.#splits = this.#idles = this.ticket.joins = 0;
+    this.#splits = this.#idles = this.#joins = 0;
   }
 
   /**
@@ -429,7 +433,7 @@ export class QueuedWaiter implements TicketListener {
     if (!hasQuorum || !isReady || !this.ticket.canJoin) return Infinity;
     if (this.ticket.score === 0) return this.#nowMs; // it was never sent
     const limits = this.ticket.isQueued ? BACKOFFS.join : BACKOFFS.recovery;
-    return this.#nowMs + backoffMs(this.#random, limits, this.ticket.joins);
+    return this.#nowMs + backoffMs(this.#random, limits, this.#joins);
   }
 
   /**

@@ -36,8 +36,6 @@ export class Ticket implements QueueTicket {
   /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
   score = 0;
   agreed = false;
-  /** How often in a row it was sent because more nodes can notify it; its waiter counts from 0. */
-  joins = 0;
   /** Its id without the patience and the end. */
   readonly name: string;
   readonly #notifications: ReleaseNotifications;
@@ -152,7 +150,6 @@ export class Ticket implements QueueTicket {
           0;
       return false;
     }
-    if (this.score !== 0 && this.canJoin) this.joins++;
     // mutation: stopped-client-keeps-its-place
     // others may have passed it
     if (this.#nodeSet.wheel.stoppedUntilMs(nowMs) > this.#positionsMs) this.agreed = false;
