@@ -12,9 +12,6 @@ const LOSSES: [string, (servers: readonly RedisServer[], proxies: Group<FaultPro
   [
     ["hung", (servers) => Promise.all(servers.slice(0, 3).map((server) => server.pause()))],
     ["killed", (servers) => Promise.all(servers.slice(0, 3).map((server) => server.kill()))],
-    ["partitioned away", (_servers, proxies) => {
-      for (const proxy of proxies.slice(0, 3)) proxy.hang();
-    }],
     ["half open", (_servers, proxies) => {
       for (const proxy of proxies.slice(0, 3)) proxy.halfOpen();
     }],
@@ -22,9 +19,6 @@ const LOSSES: [string, (servers: readonly RedisServer[], proxies: Group<FaultPro
       "refusing connections",
       (_servers, proxies) => Promise.all(proxies.slice(0, 3).map((proxy) => proxy.refuse())),
     ],
-    ["without replies", (_servers, proxies) => {
-      for (const proxy of proxies.slice(0, 3)) proxy.hang("replies");
-    }],
     ["refusing to write", (servers) => onAll(servers.slice(0, 3), "REPLICAOF", "127.0.0.1", 1)],
   ];
 

@@ -9,7 +9,6 @@ import type { Lock, RedlockEvent, Vote } from "../../mod.ts";
 import type { Context, Library, Register } from "./context.ts";
 import { expect, expectSame, rejectionOf, sleep } from "./expect.ts";
 import { registerBusy } from "./suite_busy.ts";
-import { registerCloseAnywhere } from "./suite_closing.ts";
 import { registerContext } from "./suite_context.ts";
 import { registerConnecting } from "./suite_connecting.ts";
 
@@ -19,7 +18,6 @@ export function suite(test: Register, library: Library, context: Context): void 
   registerLocking(test, library, context, resource);
   registerHolding(test, library, context, resource);
   registerClosing(test, library, context, resource);
-  registerCloseAnywhere(test, library, context, resource);
   registerBusy(test, library, context, resource);
   registerFaults(test, library, context, resource);
   registerContext(test, library);
