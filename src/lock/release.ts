@@ -6,7 +6,6 @@
  */
 import { type NodeSet, type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
-import type { Clock } from "../time/clock.ts";
 
 /**
  * Undoes an attempt that did not become a lock: its keys are deleted, or, if it is an adoption, get
@@ -64,29 +63,23 @@ export function deleteValue(
 }
 
 /**
- * What has the nodes delete the keys of a lock, and take the ticket out of their queues; or has the
- * keys live on.
+ * What has the nodes delete the keys of a lock, and take the ticket out of their queues. A lock of
+ * a pool, in shared mode, or whose keys may live on has left the queues when it was won.
  *
  * @param won The round that won the lock.
- * @param keptUntilMs Until when the keys are to live at least, by the monotonic clock.
+ * @param keptUntilMs Until when the keys are to live at least, by the monotonic clock. How long
+ * that is yet, each node finds out when it is asked.
  */
 export function releaseOf<Nodes extends NodeSet>(
   won: Round<Nodes>,
   keptUntilMs: number | undefined,
 ): Round<Nodes> {
-  const { clock } = won.nodeSet.wheel;
+  const { ticket, pool, mode, nodeSet: { wheel: { clock } } } = won;
   // mutation: at-least-is-forgotten
-  if (keptUntilMs !== undefined && keptUntilMs > clock.monotonicMs()) {
-    return won.follow({ keptMs: restUntil(clock, keptUntilMs) });
+  if (keptUntilMs !== undefined) {
+    return won.follow({ keptMs: () => keptUntilMs - clock.monotonicMs() });
   }
-  // A lock of a pool, and one in shared mode, has left the queues when it was won.
-  const ticket = won.pool || won.mode ? undefined : won.ticket;
-  return won.follow(ticket && { ticket });
-}
-
-/** What is left until a time of the monotonic clock, whenever it is asked, in milliseconds. */
-function restUntil(clock: Clock, untilMs: number): () => number {
-  return () => untilMs - clock.monotonicMs();
+  return won.follow(ticket && !pool && !mode ? { ticket } : undefined);
 }
 
 /** The value that an adopted lock has replaced. */
