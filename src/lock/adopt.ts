@@ -58,7 +58,7 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   if (denied.missing > nodes.length - quorum) {
     throw lost(call, denied, "a majority of the nodes no longer holds it");
   }
-  if (taken) throw lost(call, denied, "somebody else holds it");
+  if (taken) throw lost(call, denied, "somebody else holds it", call.adopts!.keptMs > 0);
   const answered = denied.pending === 0 && !denied.unanswered &&
     denied.votes.every(({ outcome }) => outcome !== "timed-out");
   const split = answered && attempts < ATTEMPTS_MIN;
@@ -84,10 +84,13 @@ async function isTaken({ client, keys, settings, adopts }: LockCall): Promise<bo
 /**
  * Nobody can adopt the lock any more. So what is left of it, and what others give back of it, only
  * blocks nodes.
+ *
+ * @param isKept Whether it stays until its TTL is over: `atLeastMs` keeps it, and somebody may give
+ * it back after an adoption that came too late.
  */
-function lost(call: LockCall, { votes, ttlMs }: Round, why: string): LockLostError {
+function lost(call: LockCall, { votes, ttlMs }: Round, why: string, isKept = false): LockLostError {
   // mutation: dead-value-stays
-  deleteValue(call.client, call.keys, call.adopts!.value, ttlMs);
+  if (!isKept) deleteValue(call.client, call.keys, call.adopts!.value, ttlMs);
   reportRefusal(call, "gone", votes);
   return lostError("adopt", call.resources, votes, "gone", new Error(why));
 }

@@ -179,6 +179,19 @@ Deno.test("adopt() rejects with a LockLostError if the lock is gone, or somebody
   assert(error instanceof LockLostError, String(error));
 });
 
+Deno.test("adopt() frees a node of a lock that somebody else holds, unless atLeastMs keeps it", async () => {
+  for (const atLeastMs of [0, TTL_MS / 2]) {
+    const cluster = new Cluster();
+    const given = await cluster.settle(cluster.peer().acquire("a", { atLeastMs }));
+    const token = given.handOver();
+    for (const node of cluster.nodes.slice(1)) node.set("a", OTHER_VALUE, TTL_MS);
+    const error = await cluster.rejection(cluster.redlock.adopt(token));
+    assert(error instanceof LockLostError, String(error));
+    const left = atLeastMs > 0 ? given.value : undefined;
+    assertEquals(cluster.holders(), [left, OTHER_VALUE, OTHER_VALUE]);
+  }
+});
+
 Deno.test("adopt() rejects at once if the lock is gone, also if nodes that fail decide before the others answer", async () => {
   const { cluster, token } = await handedOver(5);
   cluster.forget(2, 3, 4);
