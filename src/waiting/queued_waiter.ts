@@ -78,6 +78,30 @@ const POLL_FACTOR = 8;
  */
 const POLL_ROUND_TRIP_MS_MAX = 5;
 
+/** What nodes have said since the last ask. */
+class News {
+  /** One bit a node: those that notified the ticket. */
+  notifiedOn = 0;
+  /** Which key of a pool the first of them said is free. */
+  place: number | undefined = undefined;
+  /** Whether one said that it is the ticket's turn for a free key, and not only beside readers. */
+  hasTurn = false;
+  /** When the keys expire that another has taken. */
+  expiryMs = Infinity;
+}
+
+/** How often in a row something has happened. */
+class InARow {
+  /** The vote was split. */
+  splits = 0;
+  /** It asked though no node had notified it. */
+  idles = 0;
+  /** It asked because more nodes can notify the ticket. */
+  joins = 0;
+  /** It asked to enter beside readers, and another of its keys was in the way. */
+  entries = 0;
+}
+
 /** Waits in the queues, for one caller after another. */
 export class QueuedWaiter implements TicketListener {
   /** Whether a node notified the ticket during the last wait. */
@@ -92,34 +116,20 @@ export class QueuedWaiter implements TicketListener {
   readonly #nodeSet: NodeSet;
   /** What its tickets are for. */
   readonly #wanted: Pick<WaitingCall, "keys" | "pool" | "mode">;
-  /** One bit a node: those that notified the ticket since it last asked. */
-  #notifiedOn = 0;
-  /** Which key of a pool the first of them said is free. */
-  #notifiedPlace: number | undefined = undefined;
+  #news = new News();
   /** When to ask because of a notification, by the monotonic clock, as all times here. */
   #notifiedMs = Infinity;
   /** The turn of another. */
   readonly #turn: WatchedTurn;
-  /** When the keys expire that another has taken since the last ask. */
-  #expiryMs = Infinity;
   /** When to ask for any other reason. */
   #askMs = Infinity;
   /** Plans the next ask again, while too few nodes have answered the last one. */
   #planAgain: (() => void) | undefined = undefined;
   /** How long the slowest node took to answer last, in milliseconds. */
   #roundTripMs = 0;
-  /** Whether a notification since the last ask said that it is its turn for a free key. */
-  #hasTurn = false;
-  /** How often in a row it followed such, and another of its keys was in the way. */
-  #entries = 0;
   /** Whether too few nodes answered the last ask. */
   #unanswered = false;
-  /** How often in a row the vote was split. */
-  #splits = 0;
-  /** How often in a row it asked though no node had notified it. */
-  #idles = 0;
-  /** How often in a row it asked because more nodes can notify the ticket. */
-  #joins = 0;
+  #inARow = new InARow();
   #pause: Pause | undefined = undefined;
   /** Whether this client has the lock. */
   #parked = false;
@@ -141,7 +151,7 @@ export class QueuedWaiter implements TicketListener {
    * Only with a pool: a key that is free for the ticket, or for another whose turn should be over.
    */
   get place(): number | undefined {
-    return this.notified ? this.#notifiedPlace : this.#turn.place;
+    return this.notified ? this.#news.place : this.#turn.place;
   }
 
   /**
@@ -151,12 +161,10 @@ export class QueuedWaiter implements TicketListener {
    * @param leftMs How long the call waits yet, in milliseconds.
    */
   nextTicket(leftMs: number): QueueTicket | undefined {
-    this.#notifiedOn = 0;
-    this.#expiryMs = Infinity;
-    this.#hasTurn = false;
+    this.#news = new News();
     const joins = this.ticket.score !== 0 && this.ticket.canJoin;
     if (!this.ticket.prepare(this.#nowMs, leftMs)) return undefined;
-    if (joins) this.#joins++;
+    if (joins) this.#inARow.joins++;
     return this.ticket;
   }
 
@@ -189,16 +197,16 @@ export class QueuedWaiter implements TicketListener {
     // the one whose turn it is could not take these keys: its turn counts for longer
     if (denied.granted > 0) this.#turn.endMs += denied.elapsedMs;
     this.#notifiedMs = Infinity;
-    if (this.#notifiedOn !== 0) this.#planNotified();
+    if (this.#news.notifiedOn !== 0) this.#planNotified();
     this.#plan(attempt, denied);
     const dueMs = () => {
       const notifiedMs = Math.max(this.#notifiedMs, this.resource.concededUntilMs);
-      return Math.min(notifiedMs, this.#askMs, this.#turn.endMs, this.#expiryMs);
+      return Math.min(notifiedMs, this.#askMs, this.#turn.endMs, this.#news.expiryMs);
     };
     await this.#sleepUntil(dueMs, limitMs, signal);
     this.#planAgain?.(); // only to note what votes show that came meanwhile
     this.#planAgain = undefined;
-    this.notified = this.#notifiedOn !== 0;
+    this.notified = this.#news.notifiedOn !== 0;
     if (this.#turn.endMs <= this.#nowMs) this.#turn.endMs = Infinity;
   }
 
@@ -226,18 +234,18 @@ export class QueuedWaiter implements TicketListener {
     // the lock is this client's: its release takes the ticket out and notifies the next
     if (this.#parked) return;
     if (notice === "turn" || notice === "beside") {
-      if (this.#notifiedOn === 0) {
+      if (this.#news.notifiedOn === 0) {
         this.resource.concede(this.#nowMs, this.#random);
-        this.#notifiedPlace = place;
+        this.#news.place = place;
       }
-      this.#notifiedOn |= 1 << nodeIndex;
-      if (notice === "turn") this.#hasTurn = true;
-      this.#idles = this.#joins = 0;
+      this.#news.notifiedOn |= 1 << nodeIndex;
+      if (notice === "turn") this.#news.hasTurn = true;
+      this.#inARow.idles = this.#inARow.joins = 0;
       if (this.#pause) this.#planNotified();
     } else if (this.#unanswered || !this.#turn.watch(place)) {
       return;
     } else if (notice === "taken") {
-      if (this.#turn.onTaken(nodeIndex)) this.#expiryMs = this.#nowMs + waitMs!;
+      if (this.#turn.onTaken(nodeIndex)) this.#news.expiryMs = this.#nowMs + waitMs!;
     } else {
       const laterMs = OVERTAKE_LATER_MS * (0.5 + this.#random.fraction());
       this.#turn.onBegun(nodeIndex, this.#askAtEnd(waitMs! + laterMs));
@@ -276,7 +284,7 @@ export class QueuedWaiter implements TicketListener {
       this.resource.noteEnded(this.#nowMs, this.#random);
     }
     this.#parked = this.notified = false;
-    this.#splits = this.#idles = this.#joins = 0;
+    this.#inARow = new InARow();
   }
 
   /**
@@ -305,18 +313,21 @@ export class QueuedWaiter implements TicketListener {
    */
   #planNotified(): void {
     const { quorum } = this.#nodeSet;
-    if (this.#unanswered && bitCount(this.#notifiedOn) < quorum) return;
-    if (!this.#hasTurn && this.#entries > 0) {
+    if (this.#unanswered && bitCount(this.#news.notifiedOn) < quorum) return;
+    if (!this.#news.hasTurn && this.#inARow.entries > 0) {
       if (this.#notifiedMs !== Infinity) return;
-      this.#notifiedMs = this.#nowMs + backoffMs(this.#random, BACKOFFS.entry, this.#entries);
+      this.#notifiedMs = this.#nowMs +
+        backoffMs(this.#random, BACKOFFS.entry, this.#inARow.entries);
       return;
     }
     // If the last ask followed a notification, too, that was not enough.
     const enough = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
     // If the vote is split again and again, what undoes each attempt notifies the next client,
     // which splits it again.
-    const splitAgain = this.notified && this.#splits > 1;
-    const graces = splitAgain ? SPLIT_FACTOR ** 2 : Number(bitCount(this.#notifiedOn) < enough);
+    const splitAgain = this.notified && this.#inARow.splits > 1;
+    const graces = splitAgain
+      ? SPLIT_FACTOR ** 2
+      : Number(bitCount(this.#news.notifiedOn) < enough);
     this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + graces * this.#graceMs());
   }
 
@@ -365,10 +376,10 @@ export class QueuedWaiter implements TicketListener {
     this.ticket.agree(positions, denied.granted);
     this.resource.noteHolder(foreign, this.#nowMs);
     this.#noteEntry(positions);
-    this.#splits = split ? this.#splits + 1 : 0;
-    const idleTimes = 2 ** this.#idles++;
+    this.#inARow.splits = split ? this.#inARow.splits + 1 : 0;
+    const idleTimes = 2 ** this.#inARow.idles++;
     const delaysMs = [this.#idleMs(ahead, idleTimes)];
-    if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** this.#splits);
+    if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** this.#inARow.splits);
     if (foreign && ahead === 0) { // its holder will notify nobody
       const pollMsMax = this.resource.nextPollMsMax(
         this.#nowMs,
@@ -389,8 +400,8 @@ export class QueuedWaiter implements TicketListener {
   /** Counts how often in a row it was notified and one of several keys was in the way. */
   #noteEntry(positions: readonly QueuePosition[]): void {
     const isHeld = positions.some(({ value }) => value);
-    if (!this.notified || !isHeld || this.#wanted.keys.length === 1) this.#entries = 0;
-    else this.#entries++;
+    if (!this.notified || !isHeld || this.#wanted.keys.length === 1) this.#inARow.entries = 0;
+    else this.#inARow.entries++;
   }
 
   /**
@@ -433,7 +444,7 @@ export class QueuedWaiter implements TicketListener {
     if (!hasQuorum || !isReady || !this.ticket.canJoin) return Infinity;
     if (this.ticket.score === 0) return this.#nowMs; // it was never sent
     const limits = this.ticket.isQueued ? BACKOFFS.join : BACKOFFS.recovery;
-    return this.#nowMs + backoffMs(this.#random, limits, this.#joins);
+    return this.#nowMs + backoffMs(this.#random, limits, this.#inARow.joins);
   }
 
   /**
