@@ -15,7 +15,7 @@ import { check, LONG_MS, within } from "../../src/testing/lock_node/bench.ts";
 import type { NodeToTest } from "../../src/testing/mod.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { systemRandom } from "../../src/time/random.ts";
-import { PATIENCE_MS_MIN } from "../../src/quorum/queue_ticket.ts";
+import { PATIENCE_MS_MAX, PATIENCE_MS_MIN } from "../../src/quorum/queue_ticket.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { FakeRequest } from "../support/fake_request.ts";
 
@@ -115,6 +115,25 @@ const QUEUE_CASES: readonly Case[] = [
     bench.node.leaveQueue(keys, first.ticketId);
     await listener.heard(second, "turn");
   }],
+  [
+    "the last when a key became free hears that it was taken, though another has joined",
+    async (bench) => {
+      const { keys, value, ticket, listener } = await heldWithTickets(bench);
+      const far = (number: number) => {
+        const { ticketId, ...rest } = ticket(number);
+        return { ticketId: `${ticketId}:${PATIENCE_MS_MAX}`, ...rest };
+      };
+      for (let number = 1; number <= 7; number++) {
+        await bench.expect("queued", "acquire", { keys, ticket: far(number) });
+      }
+      await bench.expect("granted", "release", { keys, value });
+      await bench.expect("queued", "acquire", { keys, ticket: far(8) });
+      await listener.heard(far(7), "watch");
+      await bench.expect("granted", "acquire", { keys, ticket: far(1) });
+      for (const number of [2, 5, 7, 8]) await listener.heard(far(number), "taken");
+      check(!listener.notices.includes(`taken ${far(6).ticketId}`), "all hear of it");
+    },
+  ],
   ["unsubscribe() ends the notifications", async (bench) => {
     const { keys, value, first, listener } = await heldWithTickets(bench);
     await bench.expect("queued", "acquire", { keys, ticket: first });
@@ -125,7 +144,7 @@ const QUEUE_CASES: readonly Case[] = [
   }],
 ];
 
-/** A key that is held, a client that is subscribed, and two tickets of it in their order. */
+/** A key that is held, a client that is subscribed, and tickets of it in their order. */
 async function heldWithTickets(bench: QueueBench) {
   const listener = new TestListener();
   bench.node.subscribe(listener, NODE_INDEX);
@@ -139,7 +158,7 @@ async function heldWithTickets(bench: QueueBench) {
     score: score + number * 1_000,
     onEnqueued() {},
   });
-  return { keys, value, listener, first: ticket(1), second: ticket(2) };
+  return { keys, value, listener, ticket, first: ticket(1), second: ticket(2) };
 }
 
 /** A client's listener, which records what it is notified of. */

@@ -77,6 +77,6 @@ end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "a7f90c31bba6eb6214c5dcc9a2744c6ff20b28d8",
+  sha1: "b80cdc252f6bf0c698ffd23766f8a7611b035a4f",
   read: readAcquired,
 };

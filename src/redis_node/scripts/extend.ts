@@ -82,6 +82,6 @@ if not shortens then return reply end`,
     `for _, key in ipairs(KEYS) do announce(key, '+', tonumber(ttl)) end
 return reply`,
   ),
-  sha1: "aaf5e02926140c7b398d55964be4987854ae81bd",
+  sha1: "df2b7bec299437fab6f839d016277d629c5db6a1",
   read: readExtended,
 };

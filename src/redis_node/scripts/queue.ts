@@ -19,11 +19,12 @@
  *   ask again, and gets its position back.
  * - `+` and a time: the ticket is to ask after so many milliseconds, if nothing comes before. The
  *   key is free, and it is another's turn: the second, the fifth and the last get this message. Or
- *   a lock that has ended keeps the key until then: the first, the fourth and the last get it. Each
- *   waits at least 50 ms longer than the one before. Several at the head may be stuck; but the last
- *   has just asked, so it most likely runs.
+ *   a lock that has ended keeps the key until then: those get it that get the next one. Each waits
+ *   at least 50 ms longer than the one before. Several at the head may be stuck; but the last has
+ *   just asked, so it most likely runs.
  * - `-` and a time: another took the key, and it expires after so many milliseconds. Until then
- *   there is nothing to ask for.
+ *   there is nothing to ask for. The first, the fourth and the last two get it, or all of four or
+ *   fewer: the last but one was the last until the client joined that released the key.
  * - `*`: readers hold the key, and the ticket, a reader's, may enter beside them.
  *
  * A script that frees a key gives the first ticket its turn. It keeps under `hasp:turn:<key>` whose
@@ -107,14 +108,12 @@ end`,
     `local function patienceMs(ticket)
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
 end`,
-  // Notifies those who watch a key, but for `own`, with a sign and a time, each later than the one
-  // before: the ticket at an `index` of the tickets `near` the first, the third behind it, and the
-  // last of the queue. Returns the time of one more.
+  // Sends the watchers of a key, but for `own`, a sign and a time, each a later one than the one
+  // before it. Returns the time of one more.
   () =>
-    `local function watch(queue, near, index, sign, waitMs, own)
-  local last = near[index + 3] and redis.pcall('ZRANGE', queue, -1, -1)[1] or near[#near]
+    `local function watch(watchers, sign, waitMs, own)
   local before
-  for _, watcher in ipairs({ near[index], near[index + 3] or last, last }) do
+  for _, watcher in ipairs(watchers) do
     if watcher ~= before and watcher ~= own and publish(watcher, watcher .. sign .. waitMs) ~= 0 then
       waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS}
     end
@@ -122,10 +121,13 @@ end`,
   end
   return waitMs
 end`,
-  // The same for the first, the fourth and the last of a key's queue.
+  // Sends the same to the first, the fourth and the last two of a key's queue, or to all of four or
+  // fewer.
   `local function announce(key, sign, waitMs)
   local queue = 'hasp:queue:' .. key
-  watch(queue, redis.pcall('ZRANGE', queue, 0, 3), 1, sign, waitMs)
+  local near = redis.pcall('ZRANGE', queue, 0, 4)
+  local ends = near[5] and redis.pcall('ZRANGE', queue, -2, -1)
+  watch(ends and { near[1], near[4], ends[1], ends[2] } or near, sign, waitMs)
 end`,
   // The name under which is kept which key a pool's ticket has its turn for, and the ticket without
   // its number; `nil` for a ticket of one key. The name begins with what is common to the keys of
@@ -177,7 +179,8 @@ end`,
         local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
         if type(receivers) ~= 'number' or set.err then return false end
         if name then redis.pcall('SET', name, key, 'PX', waitMs) end
-        return watch(queue, near, 2, '+', waitMs, own)
+        local last = near[5] and redis.pcall('ZRANGE', queue, -1, -1)[1] or near[#near]
+        return watch({ near[2], near[5] or last, last }, '+', waitMs, own)
       end
       if type(redis.pcall('ZREM', queue, first)) == 'table' then return false end
     end

@@ -143,7 +143,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "c7f4b1bbce06ad7e1e8e6e1c3d67c25343a1dc23",
+  sha1: "97ccd9e057932398864bd03a2b338e028370c586",
 };
 
 /**
@@ -181,7 +181,7 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "00bd6769cf759a5c2c4dc125350f27bb482880d8",
+  sha1: "80384cf75b8525c5d5fc1feb11857d3ecb7ea9eb",
 };
 
 /**
@@ -207,5 +207,5 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "ebd9917634e72dc07a5325aa0c32663365310a66",
+  sha1: "77bceb2c5a9596c263ff11b053b82d1623fb3d89",
 };

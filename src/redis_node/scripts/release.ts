@@ -46,7 +46,7 @@ if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
 end
 return replies`,
   ),
-  sha1: "8dbd8e99744670ce6ec0bdeacf8edea75a18f212",
+  sha1: "6b750ac50bc78486bf2dbeac82170caf2d58d367",
 };
 
 /**
@@ -72,7 +72,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
     `local notified = notify(key, nil, not found)
 return found and (notified and 2 or 1) or 0`,
   ),
-  sha1: "38168734c97e515894fd7a2aaa4d5fe759a20706",
+  sha1: "1ee3455282cd68777a803e846be2cfcd5555062d",
 };
 
 /**
@@ -136,5 +136,5 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "46a7c00a85632942ae10232bbb3c88ad21bcf69b",
+  sha1: "38e1c983a5670bba30064fe29c9b9b8637db16ac",
 };
