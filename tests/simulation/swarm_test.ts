@@ -77,6 +77,7 @@ const KINDS: Readonly<Record<string, (plan: Plan) => boolean>> = {
   "a lock that keeps its keys for a while": hasOp(({ atLeastMs }) => (atLeastMs ?? 0) > 0),
   "calls that wait after all is mended": ({ clients, healAtMs }) =>
     hasOp(({ atMs, kind }) => atMs >= healAtMs && kind !== "close")({ clients } as Plan),
+  "calls that wait between faults": ({ healAtMs }) => healAtMs > 20_000,
   "a cooldown": ({ clients }) => clients.some(({ cooldownMs }) => cooldownMs),
   "a client that polls": ({ clients }) => clients.some(({ notify }) => notify === false),
 };

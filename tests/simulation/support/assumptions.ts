@@ -164,17 +164,14 @@ export class Assumptions {
     return process.stallMaxMs < clients[client].connectTimeoutMs;
   }
 
-  /** All waiting clients are notified of releases, and no process or write is held up. */
+  /**
+   * All waiting clients are notified of releases, no node has refused what that takes, and no
+   * process or write is held up.
+   */
   get waitersAreNotified(): boolean {
-    const { process, network, clients } = this.#plan;
+    const { process, network, clients, faults } = this.#plan;
     const heldUp = process.stallChance > 0 || network.slowWriteChance > 0;
-    return !heldUp && clients.every(({ notify }) => notify !== false) && this.nodesNotify;
-  }
-
-  /** No node has refused what it takes to notify clients. */
-  get nodesNotify(): boolean {
-    return !this.#plan.faults.some((fault) =>
-      fault.kind === "errors" && /^(?:NOPERM|ERR)/u.test(fault.text)
-    );
+    return !heldUp && clients.every(({ notify }) => notify !== false) &&
+      !faults.some((fault) => fault.kind === "errors" && /^(?:NOPERM|ERR)/u.test(fault.text));
   }
 }

@@ -96,10 +96,11 @@ export class Checkers {
     );
   }
 
-  /** Whether somebody who lives was seen to hold a resource last. */
-  seesHolder(resource: string): boolean {
+  /** Whether somebody who lives was seen to hold a resource last: a writer, if it `isShared`. */
+  seesHolder(resource: string, isShared: boolean): boolean {
     return [...this.#watched].some(({ lock, client, spans }) =>
-      spans.at(-1)?.[1] === Infinity && client.process.alive && lock.resources.includes(resource)
+      spans.at(-1)?.[1] === Infinity && client.process.alive &&
+      lock.resources.includes(resource) && !(isShared && lock.mode === "shared")
     );
   }
 

@@ -40,8 +40,6 @@ export class HealingChecker {
   /** Since when a value that is over is on a node that its client can reach. */
   readonly #residueSinceMs = new Map<string, number>();
   #over = false;
-  /** How much was looked at, for the tests of the checker. */
-  looks = { standing: 0, residue: 0 };
 
   constructor(world: World) {
     this.#world = world;
@@ -89,7 +87,6 @@ export class HealingChecker {
         ? known
         : { extensions: 0, sinceMs: loop.nowMs, blocked };
       this.#lacking.set(name, lacking);
-      this.looks.standing++;
       if (++lacking.extensions < EXTENSIONS || loop.nowMs - lacking.sinceMs < slowMs) continue;
       const text = `${resources.join("+")} of ${client.name} (${value.slice(0, 12)}) ` +
         `is not on ${node.name} after ${lacking.extensions} extensions`;
@@ -117,7 +114,6 @@ export class HealingChecker {
       for (const { key, value } of [...node.liveKeys(), ...node.liveReaders()]) {
         const owner = values.get(value);
         if (!owner) continue; // of another program
-        this.looks.residue++;
         const name = `${node.index} ${key} ${value}`;
         const keptUntilMs = ledger.promised(value, node.index, key)?.keptUntilMs ?? 0;
         const takesBack = loop.nowMs < keptUntilMs ? undefined : this.#takesBack(owner, node);

@@ -1,12 +1,13 @@
 /**
- * The checker of idle locks: nobody has the lock, the nodes are well, and a call that waits for it
- * does not get it.
+ * The checker of idle locks: nobody has the lock, or only readers that a reader may enter beside; a
+ * quorum of nodes is well; and a call that waits for it does not get it.
  *
  * @module
  */
 import { SLOW_WRITE_MS } from "./network.ts";
-import { type ClientPlan, listOf, type Op, type Plan } from "./plan.ts";
+import { type ClientPlan, type Fault, listOf, type Op, type Plan } from "./plan.ts";
 import type { Held, SimClient } from "./sim_client.ts";
+import type { SimNode } from "./sim_node.ts";
 import type { World } from "./world.ts";
 
 /** How often the keys are looked at while a call waits, in milliseconds. */
@@ -70,16 +71,14 @@ interface Free {
 export class IdleChecker {
   readonly #world: World;
   readonly #waits = new Set<Wait>();
-  readonly #calmMs: number;
+  /** Node by node. */
+  readonly #troubles: readonly (readonly Trouble[])[];
   readonly #idleMs: number;
   #looking = false;
-  /** The longest that a lock was free, and how often one was, for the tests of the checker. */
-  longestMs = 0;
-  looks = 0;
 
   constructor(world: World) {
     this.#world = world;
-    this.#calmMs = calmMs(world.plan, world.assumptions.guardMs);
+    this.#troubles = troublesOf(world.plan, world.assumptions.guardMs);
     const { faults, process, network, clients } = world.plan;
     const farMs = Math.max(...clients.map((client) => roundTripMsOf(world.plan, client)));
     this.#idleMs = IDLE_MS + SPLIT_ROUND_TRIPS * Math.min(farMs, ROUND_TRIP_MS_MAX) +
@@ -91,8 +90,14 @@ export class IdleChecker {
   begin(client: SimClient, op: Op): Wait {
     const wait = { client, op, sinceMs: this.#world.loop.nowMs, frees: new Map() };
     this.#waits.add(wait);
-    if (!this.#looking) this.#lookAt(Math.max(this.#calmMs, wait.sinceMs));
+    if (!this.#looking) this.#lookAt(wait.sinceMs);
     return wait;
+  }
+
+  /** Since when nothing goes wrong around a node, or until when something does. */
+  #calmMsOf(node: number): number {
+    const begun = this.#troubles[node].filter(({ fromMs }) => fromMs <= this.#world.loop.nowMs);
+    return Math.max(0, ...begun.map(({ untilMs }) => untilMs));
   }
 
   /** Whether a call is to get what is free, and nothing else decides when it asks. */
@@ -122,8 +127,9 @@ export class IdleChecker {
 
   /** Somebody has a lock: its resources were not free, even if nobody looked in time. */
   taken({ lock }: Held): void {
-    for (const { frees } of this.#waits) {
-      for (const [name, free] of frees) {
+    for (const wait of this.#waits) {
+      if (lock.mode === "shared" && reads(wait)) continue;
+      for (const [name, free] of wait.frees) {
         if (lock.resources.some((resource) => name.split("+").includes(resource))) {
           this.#taken(free);
         }
@@ -133,7 +139,7 @@ export class IdleChecker {
 
   #taken(free: Free): void {
     free.sinceMs = undefined;
-    if (this.#world.loop.nowMs >= this.#calmMs) free.isNotified = true;
+    free.isNotified = true;
   }
 
   #lookAt(atMs: number): void {
@@ -142,12 +148,12 @@ export class IdleChecker {
   }
 
   #look(): void {
-    const { plan: { process }, assumptions } = this.#world;
+    const { process } = this.#world.plan;
     for (const wait of this.#waits) {
       if (!wait.client.process.alive || wait.client.closed) this.#waits.delete(wait);
     }
     const waits = [...this.#waits];
-    const isHindered = !assumptions.nodesNotify || process.stallMaxMs > STALL_MS_MAX ||
+    const isHindered = process.stallMaxMs > STALL_MS_MAX ||
       waits.some((wait) => this.#isImpatient(wait));
     for (const wait of waits) {
       if (isHindered) wait.frees.clear();
@@ -165,11 +171,13 @@ export class IdleChecker {
     const { client, frees } = wait;
     const { nowMs } = this.#world.loop;
     const name = names.join("+");
+    const nodes = this.#calmNodes(client);
+    if (nodes.length === 0) return void frees.delete(name);
+    const calmMs = Math.max(...nodes.map(({ index }) => this.#calmMsOf(index)));
     const free = frees.get(name) ??
-      { sinceMs: undefined, sinceAwakeMs: 0, isNotified: wait.sinceMs >= this.#calmMs };
+      { sinceMs: undefined, sinceAwakeMs: 0, isNotified: wait.sinceMs >= calmMs };
     frees.set(name, free);
-    if (!this.#isFree(client, names)) return this.#taken(free);
-    this.looks++;
+    if (!this.#isFree(wait, names, nodes)) return this.#taken(free);
     const { awakeMs, stopped } = client.process;
     const awayMs = nowMs - (free.sinceMs ?? nowMs) - (awakeMs - free.sinceAwakeMs);
     if (free.sinceMs === undefined || stopped || awayMs > 1) {
@@ -178,31 +186,49 @@ export class IdleChecker {
       return;
     }
     const idleMs = nowMs - free.sinceMs;
-    if (free.isNotified) this.longestMs = Math.max(this.longestMs, idleMs);
     if (idleMs <= this.#idleMs + this.#nodeTimeoutMs) return;
     if (!free.isNotified && idleMs <= POLL_MS) return;
-    const text = `${name} has been free for ${idleMs.toFixed(0)} ms while ${client.name} waits`;
+    const text = `${name} has been ${reads(wait) ? "open to readers" : "free"} for ` +
+      `${idleMs.toFixed(0)} ms while ${client.name} waits`;
     this.#world.failOnce(wait, true, "idle", text);
+  }
+
+  /** The nodes that are well, if they are a quorum, and the client reaches all of them. */
+  #calmNodes(client: SimClient): SimNode[] {
+    const { nodes, plan, loop } = this.#world;
+    const listed = listOf(plan, client.index);
+    const calm = listed.filter((index) => this.#calmMsOf(index) <= loop.nowMs)
+      .map((index) => nodes[index]);
+    // a connection that has died unnoticed keeps an attempt waiting for the time of a node
+    const reaches = calm.every((node) => node.hears(client.name, this.#calmMsOf(node.index)));
+    return reaches && calm.length > listed.length / 2 ? calm : [];
   }
 
   /**
    * Whether a quorum of nodes that can notify a client has nothing in its way, and nobody holds it:
    * a node whose clock was set forward deletes keys early.
    */
-  #isFree(client: SimClient, names: readonly string[]): boolean {
-    const { nodes, plan, checkers } = this.#world;
-    const listed = listOf(plan, client.index);
-    // a connection that has died unnoticed keeps an attempt waiting for the time of a node
-    const reaches = listed.every((index) =>
-      plan.left.includes(index) || nodes[index].hears(client.name, this.#calmMs)
+  #isFree(wait: Wait, names: readonly string[], nodes: readonly SimNode[]): boolean {
+    const { plan, checkers } = this.#world;
+    const { client } = wait;
+    const isShared = reads(wait);
+    const isHeld = (name: string) =>
+      checkers.seesHolder(name, isShared) || isShared && this.#hasWriter(name);
+    const free = nodes.filter((node) =>
+      node.notifies(client.name) && names.every((name) => node.admits(name, isShared))
     );
-    if (!reaches) return false;
-    const free = listed.filter((index) =>
-      nodes[index].up && !nodes[index].hung && nodes[index].notifies(client.name) &&
-      names.every((name) => !nodes[index].has(name))
-    );
-    return free.length > listed.length / 2 && !names.some((name) => checkers.seesHolder(name));
+    return free.length > listOf(plan, client.index).length / 2 && !names.some(isHeld);
   }
+
+  /** Whether a call waits that readers have to wait for. */
+  #hasWriter(name: string): boolean {
+    return [...this.#waits].some((wait) => !reads(wait) && wait.op.resources.includes(name));
+  }
+}
+
+/** Whether a call may get what it waits for beside others. */
+function reads({ client, op }: Wait): boolean {
+  return op.shared === true && !client.plan.fencing;
 }
 
 /** The longest round trip between a client and the nodes, in milliseconds. */
@@ -210,13 +236,31 @@ function roundTripMsOf({ network }: Plan, { distanceMs = 0 }: ClientPlan): numbe
   return 2 * (network.delayMs + network.jitterMs + distanceMs);
 }
 
-/** From when on nothing goes wrong any more, by true time. */
-function calmMs({ faults, messages, healAtMs, left }: Plan, guardMs: number): number {
-  const ends = faults.filter(({ kind }) => !HARMLESS.includes(kind)).map((fault) =>
-    fault.atMs + ("forMs" in fault ? fault.forMs : 0)
-  );
-  if (messages) ends.push(healAtMs);
-  if (left.length > 0) ends.push(healAtMs + AWAY_MS);
-  if (ends.length === 0) return 0;
-  return Math.max(...ends) + AFTER_FAULTS_MS + (guardMs > 0 ? 1.1 * guardMs + UPTIME_ERROR_MS : 0);
+/** A time in which something goes wrong, by true time. */
+interface Trouble {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/** When something goes wrong around each node, or what comes of it goes on. */
+function troublesOf(plan: Plan, guardMs: number): Trouble[][] {
+  const { nodes, faults, messages, healAtMs, left } = plan;
+  const laterMs = AFTER_FAULTS_MS + (guardMs > 0 ? 1.1 * guardMs + UPTIME_ERROR_MS : 0);
+  return nodes.map((_, index) => {
+    const troubles = faults.filter((fault) => disturbs(fault, index)).map((fault) => {
+      const untilMs = fault.atMs + ("forMs" in fault ? fault.forMs : 0) + laterMs;
+      return { fromMs: fault.atMs, untilMs };
+    });
+    if (messages) troubles.push({ fromMs: 0, untilMs: healAtMs + laterMs });
+    const awayMs = left.includes(index) ? Infinity : AWAY_MS + laterMs;
+    if (left.length > 0) troubles.push({ fromMs: healAtMs, untilMs: healAtMs + awayMs });
+    return troubles;
+  });
+}
+
+/** Whether a fault may keep others waiting at a node. */
+function disturbs(fault: Fault, node: number): boolean {
+  if (HARMLESS.includes(fault.kind)) return false;
+  if ("nodes" in fault) return fault.nodes.includes(node);
+  return !("node" in fault) || fault.node === node;
 }

@@ -168,9 +168,9 @@ export class SimNode {
     );
   }
 
-  /** Whether anything stands under a key. */
-  has(key: string): boolean {
-    return this.#keyspace.has(key);
+  /** Whether nothing stands under a key, or, for a reader, no writer's value. */
+  admits(key: string, shared: boolean): boolean {
+    return !this.#keyspace.has(key) || shared && textOf(this.#keyspace, key) === SHARED;
   }
 
   /** What stands under a key, or, beside other readers, whether the value does. */

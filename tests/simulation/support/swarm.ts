@@ -14,6 +14,7 @@ import {
 } from "./plan.ts";
 import { SeededRandom } from "./seeded_random.ts";
 import {
+  type Crowd,
   crowdIn,
   fullAndDemoted,
   lostExtensions,
@@ -61,6 +62,8 @@ export interface SwarmOptions {
   readonly crowd?: boolean;
 }
 
+/** How often something goes wrong while clients crowd. */
+const TROUBLES_MAX = 2;
 /** What the guard does not help against: it goes by these clocks. */
 const CLOCK_KINDS: readonly string[] = ["node-step", "node-rate"];
 const YEAR_MS = 365 * 24 * 60 * 60 * 1_000;
@@ -106,7 +109,7 @@ export function swarmPlan(
   const missed = missedAdoption(seed, kinds === FAULT_KINDS ? nodes : 0, callers, healAtMs);
   const crowded = crowd && kinds === FAULT_KINDS
     ? crowdIn(seed, missed.clients, healAtMs)
-    : { clients: missed.clients, faults: [] };
+    : { clients: missed.clients, faults: [], troubledMs: 0 };
   const { clients } = crowded;
   const waiting = waitingPlan(new SeededRandom(`${seed} waiting`), nodes, healAtMs);
   const restartGuardMs = guardPlan(new SeededRandom(`${seed} guard`), clients);
@@ -126,9 +129,10 @@ export function swarmPlan(
       restartGuardMs,
     })),
     faults: [
-      ...faultPlans(random, chosen, { nodes, clients: clients.length, healAtMs }).filter((fault) =>
-        restartGuardMs === undefined || !CLOCK_KINDS.includes(fault.kind)
-      ),
+      ...[
+        ...faultPlans(random, chosen, { nodes, clients: clients.length, healAtMs }),
+        ...troublesIn(seed, crowded, nodes, healAtMs),
+      ].filter((fault) => restartGuardMs === undefined || !CLOCK_KINDS.includes(fault.kind)),
       ...(kinds === FAULT_KINDS ? waiting.faults : []),
       ...(kinds === FAULT_KINDS ? lostExtensions(seed, nodes, clients.length, healAtMs) : []),
       ...(kinds === FAULT_KINDS ? fullAndDemoted(seed, nodes, healAtMs) : []),
@@ -136,7 +140,7 @@ export function swarmPlan(
       ...crowded.faults,
       ...(kinds === FAULT_KINDS ? sleepsAndLosses(seed, clients.length, healAtMs) : []),
     ],
-    messages: waiting.messages,
+    messages: crowded.troubledMs > 0 ? undefined : waiting.messages,
     driftFactor,
     login: random.chance(0.3) ? new SeededRandom(`${seed} login`).pick(LOGINS) : undefined,
     gatherMs: new SeededRandom(`${seed} gather`).pick([undefined, 5, 50]),
@@ -148,12 +152,26 @@ export function swarmPlan(
       stallMaxMs: stalls ? random.pick([5, 100, 3_000]) : 0,
       timersFirst: random.chance(0.5),
     },
-    healAtMs,
+    healAtMs: healAtMs + crowded.troubledMs,
     left: random.chance(0.3) && minority > 0
       ? Array.from({ length: random.integer(1, minority) }, (_, index) => index)
       : [],
     leftHow: random.pick(["crashed", "hung", "unreachable"]),
   };
+}
+
+/** What goes wrong once or a few times while clients crowd; of a randomness of its own. */
+function troublesIn(
+  seed: string | number,
+  { clients, troubledMs }: Crowd,
+  nodes: number,
+  healAtMs: number,
+): Fault[] {
+  if (troubledMs === 0) return [];
+  const random = new SeededRandom(`${seed} troubles`);
+  const kinds = new Set([random.pick(FAULT_KINDS)]);
+  return faultPlans(random, kinds, { nodes, clients: clients.length, healAtMs: troubledMs })
+    .slice(0, TROUBLES_MAX).map((fault) => ({ ...fault, atMs: fault.atMs + healAtMs }));
 }
 
 /** What may be wrong with waiting alone; of a randomness of its own. */

@@ -115,8 +115,16 @@ function withAtLeast(seed: string | number, clients: ClientPlan[]): ClientPlan[]
   }));
 }
 
+/** Clients that crowd around few resources, and what becomes of some of them. */
+export interface Crowd {
+  readonly clients: readonly ClientPlan[];
+  readonly faults: readonly Fault[];
+  /** For how long something may go wrong beside that, in milliseconds. */
+  readonly troubledMs: number;
+}
+
 /**
- * In some runs all clients crowd around few resources once all is mended. Some locks run out, are
+ * In some runs all clients crowd around few resources after the faults. Some locks run out, are
  * kept for a while, or handed over to nobody; some callers give up; some processes die, stop for a
  * while or close their clients meanwhile. Of a randomness of its own.
  */
@@ -124,11 +132,12 @@ export function crowdIn(
   seed: string | number,
   clients: readonly ClientPlan[],
   healAtMs: number,
-): { readonly clients: readonly ClientPlan[]; readonly faults: readonly Fault[] } {
+): Crowd {
   const random = new SeededRandom(`${seed} crowd`);
-  if (clients.length < 2 || !random.chance(0.5)) return { clients, faults: [] };
+  if (clients.length < 2 || !random.chance(0.5)) return { clients, faults: [], troubledMs: 0 };
+  const troubledMs = new SeededRandom(`${seed} troubled crowd`).pick([0, CROWD_TROUBLED_MS]);
   const fromMs = healAtMs + random.pick([0, 2_500, 2_500, 18_000]);
-  const forMs = random.pick([5, 500, 3_000]);
+  const forMs = random.pick([5, 500, 3_000, Math.max(3_000, troubledMs)]);
   const names = random.pick([["a"], ["a"], ["a", "b"], ["a", "b", "c"]]);
   const ttlMs = random.pick([1_500, 14_000, 40_000]);
   const opsMax = random.pick([1, 1, 5, 10]);
@@ -163,6 +172,7 @@ export function crowdIn(
       return { ...each, ops: [...each.ops, ...ops, ...index === client ? close : []] };
     }),
     faults,
+    troubledMs,
   };
 }
 
@@ -170,6 +180,8 @@ export function crowdIn(
 const CROWD_WAYS = ["keep", "abandon", "hand", "abort", "pool", "several", "read"] as const;
 /** How long a crowd is disturbed, in milliseconds. */
 const CROWD_MS = 4_000;
+/** For how long something else may go wrong in the meantime. */
+const CROWD_TROUBLED_MS = 20_000;
 /** The longest that locks of a crowd that are abandoned live, in milliseconds. */
 const ABANDONED_MS = 1_500;
 
@@ -194,7 +206,7 @@ function crowdWay(
     case "several":
       return { resources: random.some(names) };
     case "read":
-      return { shared: true };
+      return { shared: true, holdMs: random.pick([60, 400, 3_000]) };
   }
 }
 
