@@ -77,6 +77,7 @@ export const PARTS: readonly Part[] = [
   },
   {
     ...testPart("docs", "README and docs/: examples, tables, links", ["-A", "tests/docs"]),
+    env: { DENO_JOBS: WAITING_JOBS },
     needsRedis: true,
     needsPackage: true,
   },

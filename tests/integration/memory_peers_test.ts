@@ -1,55 +1,10 @@
 /** Other people's clients on nodes in memory, and what they find by SCAN. */
 
-import { assertEquals, assertRejects } from "@std/assert";
-import { Redis } from "ioredis";
+import { assertEquals } from "@std/assert";
 import { createClient } from "redis";
 import { encodeCommand, joinCommands } from "../../src/redis/encoder.ts";
 import { MemoryRedis, startNodes } from "../../src/testing/mod.ts";
 import { startServer } from "../support/servers.ts";
-
-/** A TTL that no test outlives. */
-const LONG_MS = 60_000;
-
-Deno.test("ioredis works with a node in memory: login, database, name, pipeline, sorted sets, channels", async () => {
-  await using nodes = await startNodes(1, { password: "s/cret" });
-  const options = { db: 2, connectionName: "tests", lazyConnect: true };
-  const client = new Redis(nodes.addresses[0], options);
-  const subscriber = client.duplicate();
-  try {
-    await Promise.all([client.connect(), subscriber.connect()]);
-    assertEquals(await client.set("a", "1", "PX", LONG_MS, "NX"), "OK");
-    assertEquals(await client.set("a", "2", "PX", LONG_MS, "NX"), null);
-    assertEquals(await client.client("GETNAME"), "tests");
-    const replies = await client.pipeline().incr("a").zadd("l", 2, "y").zadd("l", 1, "x").zrange(
-      "l",
-      "0",
-      "0",
-    )
-      .exec();
-    assertEquals(replies, [[null, 2], [null, 1], [null, 1], [null, ["x"]]]);
-    await assertRejects(
-      () => client.get("l"),
-      Error,
-      "WRONGTYPE Operation against a key holding the wrong kind of value",
-    );
-    const message = new Promise((resolve) =>
-      subscriber.once("message", (channel, text) => resolve([channel, text]))
-    );
-    assertEquals(await subscriber.subscribe("news"), 1);
-    assertEquals(await client.publish("news", "hello"), 1);
-    assertEquals(await message, ["news", "hello"]);
-    assertEquals(await subscriber.unsubscribe("news"), 0);
-    assertEquals(await client.publish("news", "hello"), 0);
-    assertEquals(await client.quit(), "OK");
-  } finally {
-    for (const it of [client, subscriber]) {
-      const ended = new Promise<void>((resolve) => it.once("end", () => resolve()));
-      if (it.status === "end") continue;
-      it.disconnect();
-      await ended;
-    }
-  }
-});
 
 for (const RESP of [2, 3] as const) {
   Deno.test(`node-redis works with a node in memory by RESP${RESP}: login, script, scores, channels`, async () => {

@@ -66,12 +66,6 @@ for (const [runtime, transport] of [["Deno", connectDeno], ["Node", connectNode]
   for (
     const [what, settings] of [["", trusting], [" beside a client's certificate", mutual]] as const
   ) {
-    Deno.test(`the transport of ${runtime} asks a server for its name${what}`, async () => {
-      await using server = await startSniServer(certificates.server);
-      const options = { connect: transport, tls: settings() };
-      await using client = await connect(`rediss://localhost:${server.port}`, options);
-      assertEquals(await client.send(["PING"]), "localhost");
-    });
 
     Deno.test(`the transport of ${runtime} asks a server for the name 'serverName'${what}`, async () => {
       await using server = await startSniServer(certificates.namedServer);
