@@ -66,7 +66,6 @@ for (const [runtime, transport] of [["Deno", connectDeno], ["Node", connectNode]
   for (
     const [what, settings] of [["", trusting], [" beside a client's certificate", mutual]] as const
   ) {
-
     Deno.test(`the transport of ${runtime} asks a server for the name 'serverName'${what}`, async () => {
       await using server = await startSniServer(certificates.namedServer);
       const options = { connect: transport, tls: settings({ serverName: "redis.test" }) };
