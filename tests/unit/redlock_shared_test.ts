@@ -137,25 +137,6 @@ Deno.test("LockHeldError says that this client itself reads what it asks to writ
   assert(!other.message.includes("this client itself"), other.message);
 });
 
-Deno.test("events say the mode of what is in shared mode", async () => {
-  const cluster = new Cluster();
-  await cluster.lock(READ);
-  await cluster.try();
-  await cluster.lock(READ, "b");
-  await cluster.lock({}, "c");
-  await cluster.try(READ, "c");
-  const modes = cluster.events.flatMap((event) => {
-    return event.type === "acquired" || event.type === "denied" ? [[event.type, event.mode]] : [];
-  });
-  assertEquals(modes, [
-    ["acquired", "shared"],
-    ["denied", undefined],
-    ["acquired", "shared"],
-    ["acquired", undefined],
-    ["denied", "shared"],
-  ]);
-});
-
 for (const name of ["fencing", "any"] as const) {
   Deno.test(`mode: "shared" goes not together with ${name}`, async () => {
     const { redlock } = new Cluster();

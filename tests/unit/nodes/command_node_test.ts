@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { Redlock } from "../../../mod.ts";
 import { check } from "../../../src/operate/mod.ts";
 import { commandNode, type CommandNodeOptions } from "../../../src/nodes/mod.ts";
@@ -112,26 +112,6 @@ for (const way of ["send", "pipeline"]) {
   });
 }
 
-Deno.test("commandNode() sends all commands of a tick by one call of pipeline", async () => {
-  const calls: number[] = [];
-  let client: FakeClient | undefined;
-  const pipeline = (commands: string[][]) => {
-    calls.push(commands.length);
-    return Promise.all(commands.map((args) => client!.send(args)));
-  };
-  await withCommandNode({ pipeline }, async (opened, node) => {
-    client = opened;
-    const requests = ["k", "l", "m"].flatMap((key) => {
-      const [acquisition, extension] = [new FakeRequest(key), new FakeRequest(key)];
-      node.acquire(acquisition, 0);
-      node.extend(extension, 0);
-      return [acquisition, extension];
-    });
-    for (const request of requests) assertEquals(await outcomeOf(request), "granted");
-    assertEquals(calls, [6]);
-  });
-});
-
 Deno.test("commandNode() fails commands if pipeline resolves to another number of replies", async () => {
   const pipeline = () => Promise.resolve(["OK"]);
   await withCommandNode({ pipeline }, async (_client, node) => {
@@ -163,28 +143,6 @@ Deno.test("commandNode() shows no argument in the error of a vote", async () => 
     assertEquals([name, message], ["Error", "socket died sending SET *** *** NX PX 1000"]);
   });
 });
-
-for (const way of ["send", "pipeline"]) {
-  Deno.test(`commandNode() keeps the error of ${way} as the cause of its vote`, async () => {
-    class SocketError extends Error {
-      override readonly name = "SocketError";
-      readonly code = "ECONNREFUSED";
-    }
-    const error = new SocketError("connect ECONNREFUSED", { cause: new Error("no route") });
-    const fail = () => Promise.reject(error);
-    await withCommandNode({ send: fail, pipeline: fail }, async (_client, node) => {
-      const keys = way === "send" ? ["k"] : ["k", "l"];
-      for (let times = 0; times < 3; times++) { // in the last the node is down
-        const requests = keys.map((key) => new FakeRequest(key));
-        for (const request of requests) node.acquire(request, 0);
-        for (const request of requests) {
-          await outcomeOf(request);
-          assertStrictEquals(request.errors[0].cause, error);
-        }
-      }
-    });
-  });
-}
 
 Deno.test("commandNode() shows no argument of any command in the cause of a vote", async () => {
   const secrets = ["secret-key", "other-key", "0123456789abcdef"];
