@@ -32,7 +32,8 @@ export function adaptedNode(node: LockNode): QuorumNode {
         const parts = { keys, value, ttlMs, counterHint, counterFloor, replaces, shortens, mode };
         resolve(node[method]!(parts));
       }).then((grant) => {
-        const outcome = Number.isSafeInteger(grant) ? GRANTED : OUTCOMES.get(grant);
+        const isCount = Number.isSafeInteger(grant) && Number(grant) > 0;
+        const outcome = isCount ? GRANTED : OUTCOMES.get(grant);
         if (outcome === undefined) {
           throw new TypeError(`${name} answered ${method}() with no Grant`);
         }

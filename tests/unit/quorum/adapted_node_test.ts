@@ -22,7 +22,9 @@ const ANSWERS: readonly (readonly [answer: unknown, outcome: string, detail: unk
   ["missing", "missing", undefined],
   ["Granted", "failed", "n answered acquire() with no Grant"],
   [undefined, "failed", "n answered acquire() with no Grant"],
-  [0.5, "failed", "n answered acquire() with no Grant"],
+  ...[0, -1, 0.5].map((number) => {
+    return [number, "failed", "n answered acquire() with no Grant"] as const;
+  }),
 ];
 
 for (const [answer, outcome, detail] of ANSWERS) {
