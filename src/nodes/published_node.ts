@@ -5,7 +5,7 @@
  */
 import type { Grant, LockNode, LockRequest } from "../quorum/lock_node.ts";
 import { MISSING, VOTES } from "../quorum/outcome.ts";
-import { type QuorumNode, quorumNodes } from "../quorum/quorum_node.ts";
+import { type QuorumNode, quorumNodes, type QuorumRequest } from "../quorum/quorum_node.ts";
 import { operated } from "../redis_node/operated_node.ts";
 
 /**
@@ -15,22 +15,31 @@ import { operated } from "../redis_node/operated_node.ts";
  * @param node A node with every method that is not about queues.
  */
 export function publishedNode(node: QuorumNode): Required<LockNode> {
+  // What may set keys and is not answered yet, by its value: once that was to be released, it must
+  // not be sent again.
+  const acquiring = new Map<string, { wanted: boolean }>();
   const ask = (method: "acquire" | "extend" | "adopt" | "release" | "raiseCounters") => {
     return (request: LockRequest) =>
       new Promise<Grant>((resolve, reject) => {
-        node[method]!({
+        const { value } = request;
+        const undone = method === "release" ? acquiring.get(value) : undefined;
+        if (undone) undone.wanted = false;
+        const asked: QuorumRequest & { wanted: boolean } = {
           ...request,
           wanted: true,
           shared: undefined,
           mayHaveKeys: () => true,
           answer(_nodeIndex, outcome, detail) {
+            if (acquiring.get(value) === asked) acquiring.delete(value);
             if (VOTES[outcome] === "granted") {
               resolve(typeof detail === "number" ? detail : "granted");
             } else if (VOTES[outcome] === "denied") {
               resolve(outcome === MISSING ? "missing" : "denied");
             } else reject(detail);
           },
-        }, 0);
+        };
+        if (method === "acquire" || method === "adopt") acquiring.set(value, asked);
+        node[method]!(asked, 0);
       });
   };
   const { keys, diagnose } = operated(node);

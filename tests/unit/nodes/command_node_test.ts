@@ -219,6 +219,21 @@ Deno.test("commandNode() has no notifications without subscribe", async () => {
   });
 });
 
+Deno.test("commandNode() sends an acquisition of its caller's no second time behind the release", async () => {
+  await using client = await FakeClient.open();
+  const node = commandNode({ name: "a", send: client.send });
+  const request = { keys: ["k", "l"], value: "v", ttlMs: 60_000 };
+  await node.acquire(request);
+  await node.release(request);
+  await client.send(["SCRIPT", "FLUSH"]);
+  await node.release(request); // the server knows that script again
+  const acquiring = node.acquire(request);
+  const released = await node.release(request);
+  assertEquals([await acquiring.catch(() => "failed"), released], ["failed", "denied"]);
+  assertEquals(await client.value("k"), null);
+  await node.close!();
+});
+
 Deno.test("commandNode() rejects options that make no sense", () => {
   const send = () => Promise.resolve();
   const cases: [object, string][] = [
