@@ -47,7 +47,7 @@ export const askToRelease: Question = (node, request, index) => node.release(req
 
 /**
  * A node's answer and when it came are one number: microseconds since the request, times this, plus
- * one of the above. So a lock keeps one small array.
+ * the outcome. So a lock keeps one small array.
  */
 const OUTCOMES_MAX = 16;
 const MICROSECONDS_PER_MS = 1_000;

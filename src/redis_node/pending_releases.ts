@@ -1,7 +1,7 @@
 /**
  * Releases that did not reach their node, and tickets that are still in its queues: sent when it
- * can be reached. Each is kept until its keys are gone, so there are at most as many as keys that
- * the client can have set.
+ * can be reached. Each is kept until its keys or its queues are gone, and not much longer: so there
+ * are at most twice as many as the client can have left there.
  *
  * @module
  */
@@ -21,6 +21,9 @@ import { QUEUE_TTL_MS } from "./scripts/queue.ts";
 const RETRY_DELAY_MS = 100;
 /** Longest such delay, in milliseconds. */
 const RETRY_DELAY_MS_MAX = 1_600;
+
+/** Fewest releases that are kept before those are dropped that are not needed any more. */
+const SWEEP_MIN = 64;
 
 /** What a release that is repeated needs of a request. */
 type Repeatable = Pick<
@@ -44,6 +47,8 @@ export class PendingReleases {
   #releases: PendingRelease[] = [];
   #timer: TimerEntry | undefined = undefined;
   #delayMs = RETRY_DELAY_MS;
+  /** With so many of them, those are dropped that are not needed any more. */
+  #sweepAt = SWEEP_MIN;
 
   /**
    * @param connection The node's connection.
@@ -72,6 +77,10 @@ export class PendingReleases {
   /** Keeps a release that was not sent, did not arrive, or was refused for the moment. */
   add(release: Repeatable | PendingRelease): void {
     const pending = "untilMs" in release ? release : this.#pending(release);
+    if (this.#releases.length >= this.#sweepAt) {
+      this.#releases = this.#due();
+      this.#sweepAt = Math.max(SWEEP_MIN, 2 * this.#releases.length);
+    }
     this.#releases.push(pending);
     if (this.#connection.open) this.#askLater(); // else it is sent on the next connection
   }
@@ -120,9 +129,14 @@ export class PendingReleases {
   }
 
   #send(count: number): void {
-    const nowMs = this.#wheel.clock.monotonicMs();
-    const releases = this.#releases.filter(({ untilMs }) => untilMs > nowMs);
+    const releases = this.#due();
     this.#releases = releases.slice(count);
     for (const release of releases.slice(0, count)) this.#sendOne(release);
+  }
+
+  /** Those whose keys or queues may still be there. */
+  #due(): PendingRelease[] {
+    const nowMs = this.#wheel.clock.monotonicMs();
+    return this.#releases.filter(({ untilMs }) => untilMs > nowMs);
   }
 }

@@ -1,9 +1,12 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import type { CommandSender } from "../../../src/redis_node/command_sender.ts";
 import { commandOf, releaseOperation } from "../../../src/redis_node/operations.ts";
+import { type PendingRelease, PendingReleases } from "../../../src/redis_node/pending_releases.ts";
 import { GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { EXTEND_SHARED, RELEASE_SHARED } from "../../../src/redis_node/scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
+import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeRequest, TICKET_ID, ticketOf } from "../../support/fake_request.ts";
 import { PING, wire } from "../../support/fake_transport.ts";
@@ -128,6 +131,23 @@ test.opened("RedisNode sends pending releases in order, before anything else on 
   await bench.feed(PONG);
   const set = wire("SET", "k", "v", "NX", "PX", "1000");
   assertEquals(writes, [PING, groupRelease("EVAL", ["k", "v1"], ["l", "v2"]) + set]);
+});
+
+test("PendingReleases lets go of what is not needed any more, although its node stays away", (bench) => {
+  const wheel = new TimerWheel(bench.clock);
+  const releases = new PendingReleases({ open: false } as CommandSender, wheel, () => {});
+  let looks = 0;
+  const over = {
+    get untilMs() {
+      looks++;
+      return -1;
+    },
+  } as PendingRelease;
+  releases.add(over);
+  for (let id = 0; id < 1_000; id++) releases.leave(["k"], `id:${id}`);
+  looks = 0;
+  releases.sendAll();
+  assertEquals(looks, 0);
 });
 
 for (const [passedMs, sent] of [[999, wholeRelease()], [1_000, ""]] as const) {
