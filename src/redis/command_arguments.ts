@@ -12,10 +12,10 @@ export type CommandArgument = string | number | bigint | Uint8Array;
 
 /**
  * Commands after which a connection does not bring one reply of RESP2 for each command, with the
- * argument that decides.
+ * argument that decides; and `SELECT`, because the next connection would be to another database.
  */
 const REFUSED =
-  /^(?:[PS]?(?:UN)?SUBSCRIBE|MONITOR|P?SYNC|REPLCONF|RESET|CLIENT REPLY|HELLO 3)(?= |$)/u;
+  /^(?:[PS]?(?:UN)?SUBSCRIBE|MONITOR|P?SYNC|REPLCONF|RESET|SELECT|CLIENT REPLY|HELLO 3)(?= |$)/u;
 
 const decoder = /* @__PURE__ */ new TextDecoder();
 
@@ -34,7 +34,7 @@ export function commandArguments(command: readonly CommandArgument[]): (string |
 }
 
 /**
- * Checks that a connection goes on to bring one reply for each command.
+ * Checks that a connection goes on to bring one reply for each command, from one database.
  *
  * @param args The command's name and its arguments.
  * @throws {TypeError} If the command ends that.
@@ -45,7 +45,10 @@ export function checkReplies(args: readonly (string | Uint8Array)[]): void {
   );
   const [refused] = REFUSED.exec(words.join(" ").toUpperCase()) ?? [];
   if (refused === undefined) return;
-  throw new TypeError(`Cannot send ${refused} as the replies behind it match no commands any more`);
+  const why = refused === "SELECT"
+    ? "the next connection forgets it: name the database in the address"
+    : "the replies behind it match no commands any more";
+  throw new TypeError(`Cannot send ${refused} as ${why}`);
 }
 
 function checkArgument(argument: unknown): string | Uint8Array {

@@ -280,10 +280,11 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   }
 
   /** Part of {@linkcode DialerOwner}: asks for the credentials. */
-  prepare(): Promise<void> | undefined {
+  prepare(signal: AbortSignal): Promise<void> | undefined {
     const { credentials } = this.#options;
     this.#awaited = credentials ? "credentials" : "answer";
     return credentials && withCredentials(this.#address, credentials).then((address) => {
+      if (signal.aborted) return; // the next attempt has asked for others
       this.#address = address;
       this.#awaited = "answer";
     });

@@ -9,7 +9,7 @@ import { backoffMs, BACKOFFS } from "../time/backoff.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
 import { credentialsOf, type RedisAddress } from "./address.ts";
-import type { CommandQueue, ReplyReceiver } from "./wire.ts";
+import { closeTransport, type CommandQueue, type ReplyReceiver } from "./wire.ts";
 import { encodeApart } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
@@ -36,7 +36,7 @@ export interface DialOptions {
 /** Who gets the streams. */
 export interface DialerOwner {
   /** Called ahead of each stream, which waits for it. */
-  prepare(): Promise<void> | undefined;
+  prepare(signal: AbortSignal): Promise<void> | undefined;
   /** Called with an open stream. {@linkcode Dialer.stop} must follow when the login is done. */
   onStream(transport: Transport): void;
   /** Called if the stream could not be opened. */
@@ -99,11 +99,11 @@ export class Dialer {
     const { connect } = this.#options;
     try {
       signal.throwIfAborted();
-      const preparing = this.#owner.prepare();
+      const preparing = this.#owner.prepare(signal);
       if (preparing) await preparing;
       if (signal.aborted) return;
       const transport = await connect(this.#target, { signal });
-      if (signal.aborted) return transport.close();
+      if (signal.aborted) return closeTransport(transport);
       this.#opening = undefined;
       this.#owner.onStream(transport);
     } catch (cause) {

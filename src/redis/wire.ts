@@ -108,9 +108,8 @@ export class CommandQueue {
     return joinCommands(commands);
   }
 
-  /** Passes `reply` to the first written command; returns whether there was one. */
-  settleFirst(reply: RawReply): boolean {
-    if (this.sent === 0) return false;
+  /** Passes `reply` to the first written command; there must be one. */
+  settleFirst(reply: RawReply): void {
     const slot = this.#slots[this.#head];
     const { receiver, context, tag } = slot;
     // mutation: reply-goes-to-the-wrong-command
@@ -118,21 +117,23 @@ export class CommandQueue {
     this.settled++;
     this.sent--;
     receiver!.onReply(reply, context, tag);
-    return true;
   }
 
   /** Fails every command: the written ones with `unknown`, the others with `notSent`. */
   failAll(unknown: ConnectionError, notSent: ConnectionError): void {
     this.#removeWithdrawn();
-    // A receiver may append a command; only those that are here now fail.
-    let sent = this.sent;
-    this.sent = 0;
-    for (let left = this.#used; left > 0; left--) {
+    // They leave first, because a receiver may append a command, which may be written at once.
+    const { sent } = this;
+    const failing = Array.from({ length: this.#used }, () => {
       const slot = this.#slots[this.#head];
-      const { receiver, context, tag } = slot;
+      const copy = { ...slot };
       this.#dropFirst(slot);
-      receiver!.onFailure(sent-- > 0 ? unknown : notSent, context, tag);
-    }
+      return copy;
+    });
+    this.sent = 0;
+    failing.forEach(({ receiver, context, tag }, index) => {
+      receiver!.onFailure(index < sent ? unknown : notSent, context, tag);
+    });
   }
 
   /**
@@ -209,6 +210,8 @@ function clearSlot(slot: Slot): void {
   slot.context = undefined;
 }
 
+/** The runtime's own function: one that a test has faked would never write again. */
+const { queueMicrotask } = globalThis;
 /** What the wires have to do at the end of this tick: in one microtask for all of them. */
 let writes: (() => void)[] = [];
 
@@ -414,10 +417,11 @@ export class Wire {
   #closeTransport(): void {
     this.#open = false;
     this.#decoder.stop();
-    try {
-      this.#transport.close();
-    } catch {
-      // It is closed already, or broken: it is not used any more.
-    }
+    closeTransport(this.#transport);
   }
+}
+
+/** Closes a stream that is not used any more: how its own `close` ends does not matter. */
+export function closeTransport(transport: Transport): void {
+  (async () => await transport.close())().catch(() => {});
 }

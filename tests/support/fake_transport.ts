@@ -59,11 +59,14 @@ export class FakeTransport implements Transport {
     return new Promise((_, reject) => this.#hanging.push(reject));
   }
 
-  close(): void {
+  /** Rejects, as the streams of some runtimes do: nobody waits for it. */
+  close(): Promise<void> {
+    const closed = Promise.reject(new Error("the fake stream is closed"));
     this.closed = true;
-    if (this.closeHangs) return;
+    if (this.closeHangs) return closed;
     for (const reject of this.#hanging.splice(0)) reject(new Error("the fake stream is closed"));
     this.#wake?.();
+    return closed;
   }
 
   unref(): void {}

@@ -205,3 +205,15 @@ testSubscribed(
     assertEquals(bench.events, [`Connection to ${NAME} sent a reply that nobody asked for`]);
   },
 );
+
+test.open("Connection writes what a test has submitted that had faked queueMicrotask", async (bench) => {
+  const real = globalThis.queueMicrotask;
+  globalThis.queueMicrotask = () => {};
+  try {
+    bench.queue(1);
+  } finally {
+    globalThis.queueMicrotask = real;
+  }
+  await bench.submit(2);
+  assertEquals(bench.written, PING.repeat(2));
+});
