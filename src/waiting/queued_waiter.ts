@@ -127,6 +127,8 @@ export class QueuedWaiter implements TicketListener {
   #planAgain: (() => void) | undefined = undefined;
   /** How long the slowest node took to answer last, in milliseconds. */
   #roundTripMs = 0;
+  /** How many tickets were ahead when it last asked. */
+  #ahead = 0;
   /** Whether too few nodes answered the last ask. */
   #unanswered = false;
   #inARow = new InARow();
@@ -245,7 +247,9 @@ export class QueuedWaiter implements TicketListener {
     } else if (this.#unanswered || !this.#turn.watch(place)) {
       return;
     } else if (notice === "taken") {
-      if (this.#turn.onTaken(nodeIndex)) this.#news.expiryMs = this.#nowMs + waitMs!;
+      if (this.#turn.onTaken(nodeIndex)) {
+        this.#news.expiryMs = this.#nowMs + waitMs! + STAGGER_MS * this.#ahead;
+      }
     } else {
       const laterMs = OVERTAKE_LATER_MS * (0.5 + this.#random.fraction());
       this.#turn.onBegun(nodeIndex, this.#askAtEnd(waitMs! + laterMs));
@@ -369,6 +373,7 @@ export class QueuedWaiter implements TicketListener {
   #planUnnotified(denied: Round, freeInMs: number): number {
     const positions = this.ticket.positionsIn(denied);
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
+    this.#ahead = ahead;
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
     // quorum.
     const split = denied.granted > 0 || freeInMs === 0 && ahead === 0;

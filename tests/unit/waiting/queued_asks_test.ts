@@ -174,6 +174,18 @@ for (
   });
 }
 
+for (const ahead of [1, 30]) {
+  Deno.test(`a call with ${ahead} tickets ahead asks when the key expires that another took, later by as many steps`, async () => {
+    const callers = await blocked(["first"], {}, 3, (nodes) => {
+      for (const node of nodes) node.enqueue("a", ...others(ahead));
+    });
+    const [waitedMs] = await callers.asksAfter(() => {
+      for (const node of callers.nodes) node.notify(callers.ticket, "taken", 500);
+    });
+    assertEquals(waitedMs, 500 + STAGGER_MS * ahead);
+  });
+}
+
 Deno.test("a call is patient again with each release, and not with one that a slow node reports late", async () => {
   const callers = await blocked(["first"]);
   const { nodes, clock } = callers;
