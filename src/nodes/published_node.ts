@@ -15,16 +15,15 @@ import { operated } from "../redis_node/operated_node.ts";
  * @param node A node with every method that is not about queues.
  */
 export function publishedNode(node: QuorumNode): Required<LockNode> {
-  // What may set keys and is not answered yet, by its value: once that was to be released, it must
-  // not be sent again.
-  const acquiring = new Map<string, { wanted: boolean }>();
+  /** What may set keys and is not answered yet, by its value. */
+  const acquiring = new Map<string, { undone?: boolean }>();
   const ask = (method: "acquire" | "extend" | "adopt" | "release" | "raiseCounters") => {
     return (request: LockRequest) =>
       new Promise<Grant>((resolve, reject) => {
         const { value } = request;
         const undone = method === "release" ? acquiring.get(value) : undefined;
-        if (undone) undone.wanted = false;
-        const asked: QuorumRequest & { wanted: boolean } = {
+        if (undone) undone.undone = true;
+        const asked: QuorumRequest = {
           ...request,
           wanted: true,
           shared: undefined,

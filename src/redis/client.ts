@@ -162,7 +162,8 @@ export class RedisClient implements AsyncDisposable {
    * before the reply (`"unknown"`).
    * @throws {TypeError} If the command is empty, an argument or the signal is of the wrong type, or
    * it is a command after which replies match no commands any more: one that subscribes or
-   * unsubscribes, `MONITOR`, `SYNC`, `PSYNC`, `REPLCONF`, `RESET`, `CLIENT REPLY` or `HELLO 3`.
+   * unsubscribes, `MONITOR`, `SYNC`, `PSYNC`, `REPLCONF`, `RESET`, `CLIENT REPLY` or `HELLO 3`;
+   * or `SELECT`, which the next connection would forget.
    * @throws {RangeError} If a number is not a safe integer.
    * @throws The reason of the signal, if it aborts.
    */
