@@ -87,7 +87,7 @@ export function eventText({ type, ...fields }: RunEvent): string {
       return `${name} ${
         typeof value === "boolean" ? (value ? "yes" : "no") : printable(`${value}`)
       }`;
-    });
+    }).filter((text) => text !== ""); // a call that was aborted early has no votes
   const names = resources.map((resource) => ` ${printable(JSON.stringify(resource))}`).join(",");
   return `hasp: ${type}${names}${parts.length > 0 ? `: ${parts.join(", ")}` : ""}`;
 }

@@ -28,6 +28,11 @@ Deno.test("eventText() is one line about an event, with durations and counts of 
     eventText({ type: "lost", resources: ["job"], reason: "expired", cause, heldMs: 61_000 }),
     'hasp: lost "job": reason expired, its validity\\u{a}has ended, held 1 min 1 s',
   );
+  const reason = "aborted";
+  assertEquals(
+    eventText({ type: "denied", resources: ["s3"], reason, votes: [], attempts: 2, elapsedMs: 5 }),
+    'hasp: denied "s3": reason aborted, attempts 2, elapsed 5 ms',
+  );
   assertEquals(eventText({ type: "node-connected", node: "a" }), "hasp: node-connected: node a");
   assertEquals(eventText({ type: "skipped", resources: ["job"] }), 'hasp: skipped "job"');
 });
