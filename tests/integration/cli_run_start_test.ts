@@ -1,13 +1,16 @@
 /** `hasp run`: what is left if a command cannot be started. */
 
 import { assertEquals, assertRejects } from "@std/assert";
-import type { Lock } from "../../mod.ts";
+import { createRedlock, type Lock, type RedlockEvent } from "../../mod.ts";
 import { runLocked, type RunOptions } from "../../src/cli/run/run_command.ts";
 import { startCommand, type StartOptions } from "../../src/cli/run/running_command.ts";
 import { gate, WATCHER } from "../../src/cli/run/shell_scripts.ts";
 import { Signals } from "../../src/cli/run/signals.ts";
 import { childrenOf, makeFolder } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
+import { shareServers } from "../support/shared_servers.ts";
+
+const shared = shareServers(3);
 
 /** Far longer than a command needs to start, in milliseconds. */
 const LONG_ENOUGH_MS = 500;
@@ -80,3 +83,24 @@ Deno.test("a command whose lock is lost before it begins does not begin", async 
   await eventually(() => shells().length === 0);
   assertEquals([...Deno.readDirSync(folder.path)], []);
 });
+
+for (const atLeast of [0, 10_000]) {
+  Deno.test(`a lock is released, and not lost, if a signal ends its waiting with --at-least ${atLeast}`, async () => {
+    await using servers = shared.lend();
+    const events: RedlockEvent["type"][] = [];
+    const settings = { autoExtend: true, atLeastMs: atLeast, ttlMs: 30_000 };
+    const onEvent = ({ type }: RedlockEvent) => void events.push(type);
+    const redlock = createRedlock(servers.urls, { ...settings, onEvent });
+    const lock = await redlock.acquire("job");
+    const interrupted = new Error("interrupted");
+    const signals = { waiting: AbortSignal.abort(interrupted) } as Signals;
+    const options = { grace: 0, ttl: 30_000, atLeast } as RunOptions;
+    const running = runLocked(["true"], lock, options, signals, {}, redlock);
+    assertEquals(await assertRejects(() => running, Error), interrupted);
+    assertEquals((await redlock.inspect("job")).held, false);
+    await redlock.close();
+    const ends = events.filter((type) => ["released", "release-failed", "lost"].includes(type));
+    assertEquals(ends, ["released"]);
+    await eventually(() => shells().length === 0);
+  });
+}

@@ -168,6 +168,7 @@ export async function runLocked(
     const deletes = options.atLeast > 0 && redlock ? lock.resources : [];
     const { holder } = lock;
     await Promise.allSettled(deletes.map((name) => forceRelease(redlock!, name, { holder })));
+    await lock.release().catch(() => {}); // closing the client would report it as lost
     throw lock.signal.aborted ? lock.signal.reason : error;
   }
   const failed = () => extensions.failed ?? [];
