@@ -10,7 +10,15 @@ import { formatDuration } from "./duration.ts";
 import { exitCodeOf, messageOf, SUCCESS } from "./exit_codes.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
 import { type Cell, formatTable } from "./table.ts";
-import { type Paint, paintOutput, print, printError, printJson, TIME_FORMAT } from "./terminal.ts";
+import {
+  maskedName,
+  type Paint,
+  paintOutput,
+  printError,
+  printJson,
+  printNames,
+  TIME_FORMAT,
+} from "./terminal.ts";
 
 /** The options of `inspect`. */
 export interface InspectOptions extends NodeOptions {
@@ -40,7 +48,7 @@ export async function inspect(
   if (options.json) {
     printJson(inspected.map(toJson), 2);
   } else {
-    for (const line of formatInspected(inspected, paintOutput())) print(line);
+    for (const line of formatInspected(inspected, paintOutput())) printNames(line);
     for (const error of errors) printError(messageOf(error));
   }
   return errors.length > 0 ? exitCodeOf(errors[0]) : SUCCESS;
@@ -134,15 +142,20 @@ export function formatInspected(inspected: readonly Inspected[], paint: Paint): 
   ];
 }
 
+/** The name of a resource or of its key, as people see it. */
+export function shownName(name: string): string {
+  return printable(maskedName(name));
+}
+
 /** What is wrong with a key that no lock library has set, as a line. */
 export function foreignKeys({ key, state }: Inspected): string[] {
   if (state instanceof RedlockError || state.foreign === undefined) return [];
-  return [`${printable(key)}: this key ${printable(state.foreign)}`];
+  return [`${shownName(key)}: this key ${printable(state.foreign)}`];
 }
 
 /** The rows of a resource: one for each holder, and one for all that are more than a few. */
 export function rowsOf({ key, state }: Inspected): Cell[][] {
-  const name = printable(key);
+  const name = shownName(key);
   const nodes = answersOf(state.votes);
   if (state instanceof RedlockError) {
     return [[name, ["unknown", "red"], UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, nodes]];

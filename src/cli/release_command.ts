@@ -4,11 +4,10 @@
  * @module
  */
 import { forceRelease } from "../operate/mod.ts";
-import { printable } from "../printable.ts";
 import { LOCK_HELD, SUCCESS } from "./exit_codes.ts";
-import { holderText, warnOfPattern } from "./inspect_command.ts";
+import { holderText, shownName, warnOfPattern } from "./inspect_command.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
-import { print, printError } from "./terminal.ts";
+import { printErrorNames, printNames } from "./terminal.ts";
 
 /** The options of `release`. */
 export interface ReleaseOptions extends NodeOptions {
@@ -22,17 +21,17 @@ export async function release(resource: string, options: ReleaseOptions): Promis
   await using client = await openClient(options);
   const { redlock, keyPrefix } = client;
   const { holder } = options;
-  const name = printable(keyPrefix + resource);
+  const name = shownName(keyPrefix + resource);
   if (await forceRelease(redlock, resource, { holder })) {
-    print(`${name}: released, ${holder} no longer holds it`);
+    printNames(`${name}: released, ${holder} no longer holds it`);
     return SUCCESS;
   }
   const inspection = await redlock.inspect(resource);
   if (inspection.held) {
     const other = holderText(inspection);
-    printError(`hasp: Cannot release ${name}: ${other} holds it, not ${holder}`);
+    printErrorNames(`hasp: Cannot release ${name}: ${other} holds it, not ${holder}`);
     return LOCK_HELD;
   }
-  print(`${name}: free, nobody holds this key`);
+  printNames(`${name}: free, nobody holds this key`);
   return SUCCESS;
 }

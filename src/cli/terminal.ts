@@ -3,7 +3,8 @@
  * stream.
  *
  * Credentials of addresses are masked here, wherever they come from. An address that stands in the
- * place of an option, a file or a duration may be in any message.
+ * place of an option, a file or a duration may be in any message. The name of a resource is masked
+ * only if it looks like the address of a node: otherwise, two resources might look the same.
  *
  * @module
  */
@@ -62,6 +63,14 @@ export function masked(text: string): string {
   return text.replaceAll(CREDENTIALS, "://***@");
 }
 
+/** The beginning of a node's address. */
+const NODE_ADDRESS = /(?:redis|valkey)s?:\/\//iu;
+
+/** The name of a resource, which is masked only if a node's address stands in its place. */
+export function maskedName(name: string): string {
+  return NODE_ADDRESS.test(name) ? masked(name) : name;
+}
+
 /** Writes text on the standard output. */
 export function writeOut(text: string): void {
   process.stdout.write(masked(text));
@@ -82,14 +91,37 @@ export function printError(line: string): void {
   writeError(`${line}\n`);
 }
 
+/** Prints text that is masked already, except for names, on the standard output. */
+export function printNames(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** Prints a line that is masked already, except for names, on the standard error. */
+export function printErrorNames(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
 /** Prints a value as JSON on the standard output: on one line, unless `indent` is given. */
 export function printJson(value: unknown, indent?: number): void {
   process.stdout.write(`${jsonLine(value, indent)}\n`);
 }
 
-/** A value as JSON with each text in it masked: masked as a whole, it might be no JSON any more. */
+/** The fields that name resources. */
+const NAMES: readonly string[] = ["resource", "resources", "key"];
+
+/**
+ * A value as JSON with each text in it masked, or each name of a resource as one: masked as a
+ * whole, it might be no JSON any more.
+ */
 export function jsonLine(value: unknown, indent?: number): string {
-  const mask = (_name: string, part: unknown) => typeof part === "string" ? masked(part) : part;
+  const lists = new Set<unknown>();
+  const mask = function (this: unknown, name: string, part: unknown) {
+    if (typeof part === "string") {
+      return NAMES.includes(name) || lists.has(this) ? maskedName(part) : masked(part);
+    }
+    if (NAMES.includes(name)) lists.add(part);
+    return part;
+  };
   return JSON.stringify(value, mask, indent);
 }
 
@@ -99,8 +131,8 @@ export function canRedraw(): boolean {
 }
 
 /**
- * Returns a function that draws lines on the terminal in the place of those before. The cursor
- * stays visible, so nothing has to be put right if the process is killed.
+ * Returns a function that draws lines that are masked already on the terminal, in the place of those
+ * before. The cursor stays visible, so nothing has to be put right if the process is killed.
  */
 export async function openScreen(): Promise<(lines: readonly string[]) => void> {
   // it reads the environment when it is loaded
@@ -108,7 +140,7 @@ export async function openScreen(): Promise<(lines: readonly string[]) => void> 
   const draw = createLogUpdate(process.stdout, { showCursor: true });
   return (lines) => {
     const { rows, columns } = process.stdout;
-    draw(masked(fittingLines(lines, rows, columns).join("\n")));
+    draw(fittingLines(lines, rows, columns).join("\n"));
   };
 }
 

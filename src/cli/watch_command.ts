@@ -15,13 +15,22 @@ import {
   holderText,
   inspectAll,
   type Inspected,
+  shownName,
   toJson,
   warnOfPattern,
 } from "./inspect_command.ts";
 import { reportFailed } from "./list_command.ts";
 import { type NodeOptions, openClient, type OpenedClient } from "./node_options.ts";
 import { type Interrupted, Signals } from "./run/signals.ts";
-import { canRedraw, openScreen, paintOutput, print, printJson, TIME_FORMAT } from "./terminal.ts";
+import {
+  canRedraw,
+  masked,
+  openScreen,
+  paintOutput,
+  printJson,
+  printNames,
+  TIME_FORMAT,
+} from "./terminal.ts";
 
 /** The options of `watch`. */
 export interface WatchOptions extends NodeOptions {
@@ -49,7 +58,7 @@ export class Changes {
   look(inspected: readonly Inspected[]): (readonly [text: string, inspected: Inspected])[] {
     const before = this.#said;
     this.#said = new Map(
-      inspected.map((it) => [it.key, [`${printable(it.key)}  ${textOf(it)}`, it]]),
+      inspected.map((it) => [it.key, [`${shownName(it.key)}  ${textOf(it)}`, it]]),
     );
     const changed = [...this.#said].filter(([key, [text, { state }]]) => {
       const [textBefore, then] = before.get(key) ?? [];
@@ -64,11 +73,11 @@ export class Changes {
 function freed({ key, resource, state }: Inspected): readonly [string, Inspected] {
   const free = { held: false, mode: undefined, holders: [], remainingMs: 0, waiters: undefined };
   const now = { ...free, foreign: undefined, votes: state.votes.slice(0, 0) };
-  return [`${printable(key)}  free`, { key, resource, state: now }];
+  return [`${shownName(key)}  free`, { key, resource, state: now }];
 }
 
 function textOf({ state }: Inspected): string {
-  if (state instanceof RedlockError) return `unknown: ${printable(state.message)}`;
+  if (state instanceof RedlockError) return `unknown: ${masked(printable(state.message))}`;
   const { held, waiters, foreign, holders } = state;
   if (held === undefined) return "unknown: too few nodes answered";
   if (foreign !== undefined) return `held: this key ${printable(foreign)}`;
@@ -131,11 +140,11 @@ export async function watch(resources: readonly string[], options: WatchOptions)
       const changed = changes.look(inspected);
       if (draw) {
         const errors = inspected.flatMap(({ state }) => state instanceof Error ? [state] : []);
-        draw([...formatInspected(inspected, paint), ...errors.map(messageOf)]);
+        draw([...formatInspected(inspected, paint), ...errors.map(messageOf).map(masked)]);
       } else {
         for (const [text, change] of changed) {
           if (options.json) printJson({ timeMs, ...toJson(change) });
-          else print(`${TIME_FORMAT.format(timeMs)}  ${text}`);
+          else printNames(`${TIME_FORMAT.format(timeMs)}  ${text}`);
         }
       }
       await pause(wheel, options.interval, signals.waiting);

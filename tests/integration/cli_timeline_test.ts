@@ -4,7 +4,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { join } from "node:path";
 import { hasp } from "../support/command_line.ts";
 import { plainCommand } from "../support/plain_command.ts";
-import { shareServers } from "../support/shared_servers.ts";
+import { holdByAnother, shareServers } from "../support/shared_servers.ts";
 
 const shared = shareServers(3);
 
@@ -65,4 +65,28 @@ Deno.test("hasp run runs on if the file of --events cannot be written, and says 
   const { code, stdout, stderr } = await hasp(args, servers);
   assertEquals([code, stdout], [0, "ran\n"]);
   assertEquals(stderr.match(/Cannot write/gu)?.length, 1);
+});
+
+Deno.test("hasp shows resources whose names look like addresses with credentials as they are", async () => {
+  await using servers = shared.lend();
+  const names = ["https://x/joe@example.com", "https://y/ann@example.com"];
+  const folder = await Deno.makeTempDir();
+  try {
+    const file = join(folder, "run.jsonl");
+    const under = names.flatMap((name) => ["-r", name]);
+    const flags = [...under, "--verbose", "--events", file];
+    const { stderr } = await hasp(["run", ...flags, "--", "true"], servers);
+    const shown = [stderr, await Deno.readTextFile(file)];
+    shown.push((await hasp(["timeline", file])).stdout);
+    await Promise.all(names.map((name) => holdByAnother(servers, name)));
+    for (const args of [["list"], ["list", "--json"], ["inspect", ...names]]) {
+      shown.push((await hasp(args, servers)).stdout);
+    }
+    shown.push(
+      (await hasp(["release", names[0], "--holder", "00000000"], servers)).stderr + names[1],
+    );
+    for (const text of shown) for (const name of names) assertStringIncludes(text, name);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });

@@ -10,9 +10,9 @@ import { printable } from "../../printable.ts";
 import { systemClock } from "../../time/clock.ts";
 import { formatDuration } from "../duration.ts";
 import { messageOf } from "../exit_codes.ts";
-import { answersOf, plainVotes } from "../inspect_command.ts";
+import { answersOf, plainVotes, shownName } from "../inspect_command.ts";
 import { processName } from "../node_options.ts";
-import { jsonLine, printError } from "../terminal.ts";
+import { jsonLine, masked, printError, printErrorNames } from "../terminal.ts";
 
 /** The options about it. */
 export interface LogOptions {
@@ -37,7 +37,7 @@ export function logEvent(options: LogOptions, event: RunEvent): void {
   const { verbose, json, events } = options;
   if (events) recordEvent(events, options.label ?? processName(), event);
   if (json) printError(jsonLine({ timeMs: systemClock.wallMs(), ...plainEvent(event) }));
-  else if (verbose) printError(eventText(event));
+  else if (verbose) printErrorNames(eventText(event));
 }
 
 /** Appends an event to a file, as one write, because several processes may do so. */
@@ -88,6 +88,6 @@ export function eventText({ type, ...fields }: RunEvent): string {
         typeof value === "boolean" ? (value ? "yes" : "no") : printable(`${value}`)
       }`;
     }).filter((text) => text !== ""); // a call that was aborted early has no votes
-  const names = resources.map((resource) => ` ${printable(JSON.stringify(resource))}`).join(",");
-  return `hasp: ${type}${names}${parts.length > 0 ? `: ${parts.join(", ")}` : ""}`;
+  const names = resources.map((resource) => ` ${shownName(JSON.stringify(resource))}`).join(",");
+  return `hasp: ${type}${names}${parts.length > 0 ? `: ${masked(parts.join(", "))}` : ""}`;
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { masked, maskedName } from "../terminal.ts";
 import {
   type Bar,
   counted,
@@ -177,7 +178,7 @@ class Drawn {
       case "node-disconnected":
         this.#down.set(`${process} ${fields.node}`, {
           process,
-          node: String(fields.node),
+          node: masked(String(fields.node)),
           fromMs: timeMs,
         });
         return;
@@ -293,14 +294,14 @@ class Drawn {
 
 /** The row of an event about a lock. */
 function rowOf({ resources }: Recorded["fields"]): string {
-  return Array.isArray(resources) ? resources.join(" + ") : "?";
+  return Array.isArray(resources) ? resources.map(String).map(maskedName).join(" + ") : "?";
 }
 
 function textField(field: unknown): string | undefined {
-  if (typeof field === "string") return field;
   // as loggers write errors
   const message = (field as { message?: unknown } | null | undefined)?.message;
-  return typeof message === "string" ? message : undefined;
+  const text = typeof field === "string" ? field : message;
+  return typeof text === "string" ? masked(text) : undefined;
 }
 
 function numberField(field: unknown): number | undefined {

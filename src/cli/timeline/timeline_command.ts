@@ -8,7 +8,7 @@ import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import process from "node:process";
 import { SUCCESS, UsageError } from "../exit_codes.ts";
-import { printError, writeOut } from "../terminal.ts";
+import { masked, printError, printNames } from "../terminal.ts";
 import { counted, drawPicture } from "./drawing.ts";
 import { RecordedEvents } from "./recorded_events.ts";
 
@@ -36,7 +36,7 @@ export async function timeline(
   if (events.count === 0) {
     throw new UsageError(`Cannot draw: no event in ${files.join(", ") || "the standard input"}`);
   }
-  writeOut(drawPicture(events.picture(title)));
+  printNames(drawPicture(events.picture(masked(title))).trimEnd());
   return SUCCESS;
 }
 

@@ -33,6 +33,17 @@ Deno.test("eventText() is one line about an event, with durations and counts of 
     eventText({ type: "denied", resources: ["s3"], reason, votes: [], attempts: 2, elapsedMs: 5 }),
     'hasp: denied "s3": reason aborted, attempts 2, elapsed 5 ms',
   );
+  const broken = new Error("redis://:pw@h is down");
+  assertEquals(
+    eventText({
+      type: "lost",
+      resources: ["x://a@b"],
+      reason: "expired",
+      cause: broken,
+      heldMs: 1,
+    }),
+    'hasp: lost "x://a@b": reason expired, redis://***@h is down, held 1 ms',
+  );
   assertEquals(eventText({ type: "node-connected", node: "a" }), "hasp: node-connected: node a");
   assertEquals(eventText({ type: "skipped", resources: ["job"] }), 'hasp: skipped "job"');
 });

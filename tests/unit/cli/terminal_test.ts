@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { fittingLines, masked } from "../../../src/cli/terminal.ts";
+import { fittingLines, jsonLine, masked } from "../../../src/cli/terminal.ts";
 import { listFiles } from "../../support/source_code.ts";
 
 for (
@@ -18,6 +18,15 @@ for (
   Deno.test(`masked() makes ${JSON.stringify(expected)}`, () =>
     assertEquals(masked(text), expected));
 }
+
+Deno.test("jsonLine() masks every text but the names of resources that are no node addresses", () => {
+  const [name, address] = ["https://x/joe@example.com", "redis://:pw@h"];
+  const hidden = "redis://***@h";
+  const value = (shown: string) => {
+    return [{ resource: name, key: shown, resources: [name, shown], nodes: [{ message: shown }] }];
+  };
+  assertEquals(JSON.parse(jsonLine(value(address))), value(hidden));
+});
 
 Deno.test("only the module of the terminal writes to a stream, so that all credentials are masked", async () => {
   const writing = [];
