@@ -420,19 +420,16 @@ export class HeldLock extends TimerEntry {
     const { client, settings, active } = this;
     // mutation: held-after-release
     if (active) this.#finish("released"); // step 5: before any key is deleted
-    const crowded = !client.releases.enter();
-    let inside = true;
-    if (crowded) {
-      client.beginCall(); // so that nodes close after it was sent
-      inside = await client.releases.wait(Infinity); // else the client closes, and all are sent now
-    }
+    client.beginCall(); // so that nodes close after they have answered it
+    // `false`: the client closes, and all are sent now
+    const inside = client.releases.enter() || await client.releases.wait(Infinity);
     const { keptMs } = this;
     const round = releaseOf(this.round, this.keptUntilMs);
     round.waitsFor = "reasons";
     const asked = round.ask(askToRelease, settings.nodeTimeoutMs);
     if (this.former) deleteFormer(this.round, this.former);
-    if (crowded) client.endCall();
     await asked;
+    client.endCall();
     if (inside) client.releases.leave();
     return this.#concludeRelease(round, active, keptMs);
   }

@@ -205,7 +205,9 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
       question(nodes[nodeIndex], this, nodeIndex);
     }
     this.shared = undefined; // the encoded command is sent, and must not live as long as the lock
-    if (this.settled || signal?.aborted || this.nodeSet.closed) return Promise.resolve();
+    if (this.settled || signal?.aborted || this.nodeSet.closed && !this.#outlastsClose) {
+      return Promise.resolve();
+    }
     // mutation: no-deadline
     wheel.schedule(this, this.sinceMs + timeoutMs);
     wheel.ref();
@@ -387,7 +389,12 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   }
 
   override onClosed(): void {
-    this.stop();
+    if (!this.#outlastsClose) this.stop();
+  }
+
+  /** Whether it goes on while its client closes, which waits for releases. */
+  get #outlastsClose(): boolean {
+    return this.waitsFor === "reasons" && !this.nodeSet.wheel.closed;
   }
 
   /**

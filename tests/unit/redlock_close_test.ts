@@ -8,6 +8,7 @@ import {
 import { LockLostError, RedlockError } from "../../src/errors.ts";
 import type { RedlockEvent } from "../../src/events.ts";
 import { handOverToken } from "../../src/lock/hand_over_token.ts";
+import { ROUNDS_MAX } from "../../src/quorum/round.ts";
 import type { Redlock } from "../../src/redlock.ts";
 import { Cluster, locked, OTHER_VALUE, REASON } from "../support/cluster.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
@@ -20,6 +21,17 @@ Deno.test("close() is idempotent, closes each node once and leaves no timer", as
   await cluster.redlock[Symbol.asyncDispose]();
   assertEquals(cluster.nodes.map(({ closed }) => closed), [1, 1, 1]);
   assertEquals([cluster.clock.timers, cluster.wheel.size], [0, 0]);
+});
+
+Deno.test("close() waits for the answers to releases, in a crowd too", async () => {
+  const cluster = new Cluster();
+  const acquire = (_: unknown, index: number) => cluster.redlock.acquire(`lock ${index}`);
+  const locks = await cluster.settle(Promise.all(Array.from({ length: ROUNDS_MAX + 2 }, acquire)));
+  for (const node of cluster.nodes) node.replyMs = 10;
+  const releasing = Promise.all(locks.map((lock) => lock.release()));
+  await cluster.settle(Promise.all([cluster.redlock.close(), releasing]), 20);
+  assertEquals(new Set(await releasing), new Set([true]));
+  assertEquals(cluster.clock.timers, 0);
 });
 
 Deno.test("close() settles although a node's own rejects or throws", async () => {
