@@ -131,8 +131,8 @@ export function canRedraw(): boolean {
 }
 
 /**
- * Returns a function that draws lines that are masked already on the terminal, in the place of those
- * before. The cursor stays visible, so nothing has to be put right if the process is killed.
+ * Returns a function that draws lines, which are masked already, on the terminal in the place of
+ * those before. The cursor stays visible, so nothing has to be put right if the process is killed.
  */
 export async function openScreen(): Promise<(lines: readonly string[]) => void> {
   // it reads the environment when it is loaded
