@@ -6,6 +6,7 @@
 import { type Holder, type Inspection, type Redlock, RedlockError, type Vote } from "../../mod.ts";
 import type { ListedLock } from "../operate/mod.ts";
 import { printable } from "../printable.ts";
+import { quorumSize } from "../vote.ts";
 import { formatDuration } from "./duration.ts";
 import { exitCodeOf, messageOf, SUCCESS } from "./exit_codes.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
@@ -176,12 +177,16 @@ export function rowsOf({ key, state }: Inspected): Cell[][] {
 
 /**
  * Whether a resource is held; a key on fewer than a quorum of the nodes is residue, unless other
- * nodes are silent.
+ * nodes are silent. A key on a quorum may block a resource that nobody holds.
  */
-function stateCell({ held, holders }: Inspection | ListedLock): Exclude<Cell, string> {
+function stateCell(state: Inspection | ListedLock): Exclude<Cell, string> {
+  const { held, holders, foreign, votes } = state;
   if (held) return ["held", "yellow"];
   if (held === undefined) return ["unknown", "red"];
-  return holders.length > 0 ? ["residue", "magenta"] : ["free", "green"];
+  if (holders.length > 0) return ["residue", "magenta"];
+  if (foreign === undefined) return ["free", "green"];
+  const count = votes.filter(({ outcome }) => outcome === "held").length;
+  return count < quorumSize(votes.length) ? ["residue", "magenta"] : ["blocked", "red"];
 }
 
 function holderCells(holder: Holder): [name: string, since: string] {

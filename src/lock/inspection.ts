@@ -13,7 +13,10 @@ import type { ClientState } from "./client_state.ts";
 
 /** The result of {@linkcode Redlock.inspect}: what a quorum of nodes reports about a resource. */
 export interface Inspection {
-  /** Whether somebody holds the resource: a quorum of nodes has the same value under its key. */
+  /**
+   * Whether somebody holds the resource: a quorum of nodes has the same value under its key, or in
+   * shared mode the same holder.
+   */
   readonly held: boolean;
   /**
    * Longest time for which the resource stays held unless its holder extends or releases it, in
@@ -37,7 +40,8 @@ export interface Inspection {
   /**
    * What is wrong with the key if no lock library can have set it: `has no TTL, so no lock library
    * set it` or `holds a list, so no lock library set it`. Such a key blocks the resource until
-   * somebody deletes it. `undefined` if the key looks like a lock's, or is missing.
+   * somebody deletes it, also if nobody holds the resource. `undefined` if the key looks like a
+   * lock's, or if fewer than a quorum of nodes have it.
    */
   readonly foreign: string | undefined;
   /**
@@ -69,6 +73,8 @@ export interface ListedLock extends Omit<Inspection, "held"> {
   readonly held: boolean | undefined;
   /** Who has set the key, on a quorum of nodes or, if it is not held, on fewer. */
   readonly holders: readonly Holder[];
+  /** How many clients wait for the resource. `undefined` if no node reports it. */
+  readonly waiters: number | undefined;
   /**
    * What is wrong with the key if no lock library can have set it, on a quorum of nodes or on
    * fewer.
@@ -95,18 +101,22 @@ export async function inspect(
   key: string,
   timeoutMs: number,
 ): Promise<Inspection> {
-  const report = await reportKey(client, key, timeoutMs);
+  const report = await reportKey(client, key, timeoutMs, client.quorum);
   const { held, votes } = report;
   if (held) return { ...report, held };
-  if (held === false) return { ...report, held, holders: [], foreign: undefined };
+  if (held === false) return { ...report, held, holders: [], waiters: undefined };
   throw quorumError("inspect", [resource], votes, client.nodes.length);
 }
 
-/** Asks every node what it has under a key; never rejects. */
+/**
+ * Asks every node what it has under a key; never rejects. A key that nobody holds is foreign if so
+ * many nodes have it.
+ */
 export async function reportKey(
   client: ClientState,
   key: string,
   timeoutMs: number,
+  foreignOn = 1,
 ): Promise<KeyReport> {
   const { quorum } = client;
   const answers = await askAll(client, key, timeoutMs);
@@ -129,7 +139,9 @@ export async function reportKey(
     mode: held ? most[0].sharers ? "shared" : "exclusive" : undefined,
     holders: type === undefined ? holdersOf(held ? holding : most.flatMap(valuesOf)) : [],
     waiters: longestQueue(answers),
-    foreign: foreignKey(held ? remainingMs : lives[0], type),
+    foreign: held || lives.length >= foreignOn
+      ? foreignKey(held ? remainingMs : lives[foreignOn - 1], type)
+      : undefined,
     votes,
   };
 }

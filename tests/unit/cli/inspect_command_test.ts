@@ -39,7 +39,9 @@ const FOREIGN: Inspection = {
 const UNKNOWN = new QuorumError("Cannot inspect lock: 1 of 3", { resources: ["d"], votes: VOTES });
 
 Deno.test("formatInspected() has a row for each resource, and says what is wrong with keys", () => {
-  const states = { a: HELD, "b\n": FREE, c: FOREIGN, d: UNKNOWN };
+  const blocked = { ...FREE, foreign: FOREIGN.foreign, votes: VOTES };
+  const left = { ...blocked, votes: [...VOTES.slice(1), ...FREE.votes] };
+  const states = { a: HELD, "b\n": FREE, c: FOREIGN, d: UNKNOWN, e: blocked, f: left };
   const inspected = Object.entries(states).map(([resource, state]) => {
     return { resource, key: `app:${resource}`, state };
   });
@@ -49,7 +51,9 @@ Deno.test("formatInspected() has a row for each resource, and says what is wrong
     "app:b\\u{a}  free     –                    –                    –           –        1 free",
     "app:c       held     0123abcd             ?                    forever     ?        2 held, 1 failed",
     "app:d       unknown  ?                    ?                    ?           ?        2 held, 1 failed",
-    "app:c: this key has no TTL, so no lock library set it",
+    "app:e       blocked  ?                    ?                    ?           ?        2 held, 1 failed",
+    "app:f       residue  ?                    ?                    ?           ?        1 held, 1 failed, 1 free",
+    ..."cef".split("").map((name) => `app:${name}: this key has no TTL, so no lock library set it`),
   ]);
 });
 

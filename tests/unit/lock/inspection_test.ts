@@ -165,22 +165,28 @@ Deno.test("inspect() without a result names the resource, counts the votes and h
 
 Deno.test("inspect() says why a key is no lock library's, if a quorum of nodes has it", async () => {
   for (
-    const [remainingMs, type, foreign] of [
+    const [remainingMs, type, foreign, sharers] of [
       [500, undefined, undefined],
       [Infinity, undefined, "has no TTL, so no lock library set it"],
       [500, "list", "holds a list, so no lock library set it"],
       [Infinity, "hash", "holds a hash and has no TTL, so no lock library set it"],
+      [500, undefined, undefined, []], // its last reader has just gone
+      [Infinity, undefined, "has no TTL, so no lock library set it", []],
     ] as const
   ) {
     for (const count of [1, 2]) {
       const cluster = clusterOf("free free free");
-      const state = { value: "", remainingMs, ...type ? { type } : {} };
+      const state = { value: "", remainingMs, waiters: 3, ...type && { type }, sharers };
       for (const node of cluster.nodes.slice(0, count)) {
         node.inspect = () => Promise.resolve(state);
       }
       const outcome = await outcomeOf(cluster) as Inspection;
-      const expected = count === 2 ? [true, remainingMs, foreign] : [false, 0, undefined];
-      assertEquals([outcome.held, outcome.remainingMs, outcome.foreign], expected);
+      const shown = [outcome.held, outcome.remainingMs, outcome.waiters, outcome.foreign];
+      const isHeld = count === 2 && sharers === undefined;
+      assertEquals(shown, [
+        ...isHeld ? [true, remainingMs, 3] : [false, 0, undefined],
+        count === 2 ? foreign : undefined,
+      ]);
     }
   }
 });
