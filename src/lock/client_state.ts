@@ -59,11 +59,11 @@ export class Cooldowns {
 
   /** How long until none of the keys is in cooldown, in milliseconds. */
   leftMs(keys: readonly string[]): number {
-    return this.#endsMs.size === 0 ? 0 : this.#longestMs(keys, this.#clock.monotonicMs());
-  }
-
-  #longestMs(keys: readonly string[], nowMs: number): number {
-    return Math.max(0, ...keys.map((key) => (this.#endsMs.get(key) ?? 0) - nowMs));
+    if (this.#endsMs.size === 0) return 0;
+    const nowMs = this.#clock.monotonicMs();
+    let leftMs = 0;
+    for (const key of keys) leftMs = Math.max(leftMs, (this.#endsMs.get(key) ?? 0) - nowMs);
+    return leftMs;
   }
 }
 

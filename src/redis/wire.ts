@@ -124,12 +124,12 @@ export class CommandQueue {
     this.#removeWithdrawn();
     // They leave first, because a receiver may append a command, which may be written at once.
     const { sent } = this;
-    const failing = Array.from({ length: this.#used }, () => {
+    const failing: Slot[] = [];
+    while (this.length > 0) {
       const slot = this.#slots[this.#head];
-      const copy = { ...slot };
+      failing.push({ ...slot });
       this.#dropFirst(slot);
-      return copy;
-    });
+    }
     this.sent = 0;
     failing.forEach(({ receiver, context, tag }, index) => {
       receiver!.onFailure(index < sent ? unknown : notSent, context, tag);

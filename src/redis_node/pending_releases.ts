@@ -22,9 +22,6 @@ const RETRY_DELAY_MS = 100;
 /** Longest such delay, in milliseconds. */
 const RETRY_DELAY_MS_MAX = 1_600;
 
-/** Fewest releases that are kept before those are dropped that are not needed any more. */
-const SWEEP_MIN = 64;
-
 /** What a release that is repeated needs of a request. */
 type Repeatable = Pick<
   QuorumRequest,
@@ -47,8 +44,8 @@ export class PendingReleases {
   #releases: PendingRelease[] = [];
   #timer: TimerEntry | undefined = undefined;
   #delayMs = RETRY_DELAY_MS;
-  /** With so many of them, those are dropped that are not needed any more. */
-  #sweepAt = SWEEP_MIN;
+  /** With more of them, those are dropped that are not needed any more. */
+  #sweepAt = 0;
 
   /**
    * @param connection The node's connection.
@@ -67,7 +64,7 @@ export class PendingReleases {
 
   /** Takes a ticket out of the queues for the keys; for that no connection is made. */
   leave(keys: readonly string[], ticketId: string): void {
-    const ticket: QueueTicket = { ticketId, score: 0, agreed: false, onEnqueued() {} };
+    const ticket = { ticketId } as QueueTicket; // nothing else of it is read
     // no key has that value
     const leave = this.#pending({ keys, value: ticketId, ttlMs: QUEUE_TTL_MS, ticket });
     if (this.#connection.open) this.#sendOne(leave);
@@ -77,9 +74,9 @@ export class PendingReleases {
   /** Keeps a release that was not sent, did not arrive, or was refused for the moment. */
   add(release: Repeatable | PendingRelease): void {
     const pending = "untilMs" in release ? release : this.#pending(release);
-    if (this.#releases.length >= this.#sweepAt) {
+    if (this.#releases.length > this.#sweepAt) {
       this.#releases = this.#due();
-      this.#sweepAt = Math.max(SWEEP_MIN, 2 * this.#releases.length);
+      this.#sweepAt = 2 * this.#releases.length;
     }
     this.#releases.push(pending);
     if (this.#connection.open) this.#askLater(); // else it is sent on the next connection

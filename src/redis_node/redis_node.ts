@@ -278,8 +278,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   #repeat(operation: Operation, request: QuorumRequest, tag: number): boolean {
     const { kind, sha1 } = operation;
     // mutation: script-sent-for-undone-attempt
-    if (kind !== "release" && (!request.wanted || request.undone)) return false;
-    if (!sha1) return false;
+    if (kind !== "release" && (!request.wanted || request.undone) || !sha1) return false;
     // It goes out whole now, unless a whole one is under way already: many calls in flight cause
     // one whole script, not one each.
     if (tag & REPEATED || this.#scripts.get(sha1)) this.#scripts.delete(sha1);
