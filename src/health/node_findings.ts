@@ -160,7 +160,7 @@ const FEATURES: readonly Feature[] = [
   [
     "NOTIFY_REFUSED",
     "warning",
-    "waiting calls poll",
+    "waiting calls poll, and calls in shared mode may get no lock there",
     "~hasp:* &hasp:* +publish +pubsub|numsub +subscribe +time +zadd +zcard +zrange +zrank +zrem +zremrangebyscore +zscore",
   ],
   ["INFO_REFUSED", "info", "check() sees a part of its state only", "+info +time"],

@@ -214,7 +214,7 @@ const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])
     `error RELEASE_REFUSED [a] a refuses EVALSHA, GET (NOPERM, in scripts): ${NO_RELEASE}`,
     "error ACQUIRE_REFUSED [c] c refuses SET (NOPERM): no lock can be acquired there",
     `error RELEASE_REFUSED [c] c refuses EVAL (NOPERM): ${NO_RELEASE}`,
-    "warning NOTIFY_REFUSED [b] b refuses PUBLISH, SUBSCRIBE, TIME (NOPERM): waiting calls poll",
+    "warning NOTIFY_REFUSED [b] b refuses PUBLISH, SUBSCRIBE, TIME (NOPERM): waiting calls poll, and calls in shared mode may get no lock there",
     "info INFO_REFUSED [a] a refuses INFO (NOPERM): check() sees a part of its state only",
     "info INFO_REFUSED [b] b refuses TIME (NOPERM): check() sees a part of its state only",
     "info LIST_REFUSED [c] c refuses SCAN (NOPERM): list() does not see its keys",
