@@ -206,7 +206,7 @@ export class OrderedSender implements CommandSender {
 
   async close(): Promise<void> {
     this.#closing = true;
-    if (this.#probe) this.#wheel.cancel(this.#probe);
+    this.#wheel.cancel(this.#probe);
     await this.#drain();
     const heldBack = [...this.#order.groups].filter(({ commands }) => commands.length > 0);
     if (heldBack.length > 0) {
@@ -339,7 +339,7 @@ export class OrderedSender implements CommandSender {
     this.#answered++;
     this.#failures = this.#probes = 0;
     if (!wasDown || this.#closing) return;
-    if (this.#probe) this.#wheel.cancel(this.#probe);
+    this.#wheel.cancel(this.#probe);
     this.#probe = undefined;
     this.#events.onConnected?.();
     this.#events.onAvailable?.();

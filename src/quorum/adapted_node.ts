@@ -5,7 +5,7 @@
  */
 import { toError } from "../to_error.ts";
 import type { Grant, LockNode } from "./lock_node.ts";
-import { DENIED, FAILED, GRANTED, MISSING, type Outcome } from "./outcome.ts";
+import { DENIED, FAILED, GRANTED, isCount, MISSING, type Outcome } from "./outcome.ts";
 import type { QuorumNode, QuorumRequest } from "./quorum_node.ts";
 
 /** What the words that a node answers with mean. */
@@ -32,8 +32,7 @@ export function adaptedNode(node: LockNode): QuorumNode {
         const parts = { keys, value, ttlMs, counterHint, counterFloor, replaces, shortens, mode };
         resolve(node[method]!(parts));
       }).then((grant) => {
-        const isCount = Number.isSafeInteger(grant) && Number(grant) > 0;
-        const outcome = isCount ? GRANTED : OUTCOMES.get(grant);
+        const outcome = isCount(grant) ? GRANTED : OUTCOMES.get(grant);
         if (outcome === undefined) {
           throw new TypeError(`${name} answered ${method}() with no Grant`);
         }

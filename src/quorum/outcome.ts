@@ -67,3 +67,8 @@ export const VOTES: readonly (Vote["outcome"] | undefined)[] = [
   "timed-out",
   "quarantined",
 ];
+
+/** Whether something is a counter of fencing tokens. */
+export function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) > 0;
+}

@@ -424,7 +424,7 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   }
 
   #teardown(): void {
-    if (this.#ending) this.#wheel.cancel(this.#ending);
+    this.#wheel.cancel(this.#ending);
     this.#dialer.stop();
     this.#watch.end();
     this.#served = false;

@@ -149,13 +149,13 @@ export class Dialer {
   stop(): void {
     this.#opening?.abort();
     this.#opening = undefined;
-    if (this.#timer) this.#wheel.cancel(this.#timer);
+    this.#wheel.cancel(this.#timer);
     if (this.readyAtMs === Infinity) this.readyAtMs = this.#wheel.clock.monotonicMs();
   }
 
   /** Opens no other stream. */
   close(): void {
-    if (this.#retry) this.#wheel.cancel(this.#retry);
+    this.#wheel.cancel(this.#retry);
   }
 }
 

@@ -108,7 +108,7 @@ export class SilenceWatch {
 
   /** Called when the connection is lost. */
   end(): void {
-    if (this.#entry) this.#wheel.cancel(this.#entry);
+    this.#wheel.cancel(this.#entry);
     if (this.#idle !== undefined) this.#wheel.clock.clearTimer(this.#idle);
     this.#entry = this.#idle = undefined;
     this.watching = false;

@@ -88,7 +88,7 @@ export class PendingReleases {
    */
   sendAll(): void {
     this.#delayMs = RETRY_DELAY_MS;
-    if (this.#timer) this.#wheel.cancel(this.#timer);
+    this.#wheel.cancel(this.#timer);
     this.#timer = undefined;
     this.#send(Infinity);
   }

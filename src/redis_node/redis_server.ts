@@ -17,7 +17,7 @@ export function redisServer(
   wheel: TimerWheel,
 ): ServerAccess {
   return {
-    ...address,
+    name: address.name,
     wheel,
     open: (events) => new Connection(address, { ...options, ...events }, wheel),
     subscribe: subscribeBy(address, options, wheel),

@@ -161,7 +161,7 @@ export class ReleaseSubscription {
     this.#wait(SUBSCRIBE_MS_MAX, listener.onLost);
     end.then(() => {
       if (!isLive()) return;
-      this.#stopWaiting();
+      this.#server.wheel.cancel(this.#timer);
       this.#sinceMs = this.#nowMs;
       this.#unanswered = 0;
       this.#probe();
@@ -211,19 +211,15 @@ export class ReleaseSubscription {
     const attempt = this.#attempt;
     this.#attempt = this.#sinceMs = undefined;
     this.#listening = false;
-    this.#stopWaiting();
+    this.#server.wheel.cancel(this.#timer);
     if (!attempt) return this.#closing;
     attempt.ended.abort();
     const ended = attempt.end.then((end) => end()).catch(() => {});
     return this.#closing = ended;
   }
 
-  #stopWaiting(): void {
-    if (this.#timer) this.#server.wheel.cancel(this.#timer);
-  }
-
   #wait(delayMs: number, next: () => unknown): void {
-    this.#stopWaiting();
+    this.#server.wheel.cancel(this.#timer);
     this.#timer = this.#server.wheel.deadline(delayMs, next as () => void);
   }
 

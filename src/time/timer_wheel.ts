@@ -211,9 +211,9 @@ export class TimerWheel {
     if (!this.#armed || dueMs < this.#wakeMs) this.#arm(dueMs);
   }
 
-  /** Removes `entry`; does nothing if it is not in the wheel. */
-  cancel(entry: TimerEntry): void {
-    if (entry.scheduled) this.#unlink(entry);
+  /** Removes `entry`; does nothing if it is not in the wheel, or `undefined`. */
+  cancel(entry: TimerEntry | undefined): void {
+    if (entry?.scheduled) this.#unlink(entry);
   }
 
   /**

@@ -121,7 +121,7 @@ export class ReleaseNotifications implements ReleaseListener {
    */
   register(name: string, handler: TicketListener): void {
     this.#handlers.set(name, handler);
-    if (this.#idle) this.#nodeSet.wheel.cancel(this.#idle);
+    this.#nodeSet.wheel.cancel(this.#idle);
     this.#idle = undefined;
     if (!this.#open && !this.#nodeSet.closed) this.#begin();
   }
@@ -188,7 +188,7 @@ export class ReleaseNotifications implements ReleaseListener {
   #waitNoLongerThan(delayMs: number): void {
     const { wheel } = this.#nodeSet;
     if (this.#graceOver) return;
-    if (this.#grace) wheel.cancel(this.#grace);
+    wheel.cancel(this.#grace);
     this.#grace = wheel.after(delayMs, () => {
       const { isReady } = this;
       this.#graceOver = true;
@@ -200,7 +200,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#open = this.#graceOver = false;
     this.#idle = undefined;
     this.#subscribed = this.#unsubscribed = 0;
-    if (this.#grace) this.#nodeSet.wheel.cancel(this.#grace);
+    this.#nodeSet.wheel.cancel(this.#grace);
     for (const node of this.#nodeSet.nodes) node.unsubscribe?.();
   }
 

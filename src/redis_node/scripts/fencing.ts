@@ -9,8 +9,8 @@
  *
  * @module
  */
-import { DENIED, GRANTED } from "../../quorum/outcome.ts";
-import { grantOf, hintArg, isCount, lua, type ScriptOperation } from "./script.ts";
+import { DENIED, GRANTED, isCount } from "../../quorum/outcome.ts";
+import { grantOf, hintArg, lua, type ScriptOperation } from "./script.ts";
 
 /** What precedes a key in the name of its counter. */
 export const COUNTER_PREFIX = "hasp:fence:";

@@ -38,7 +38,7 @@
  *
  * @module
  */
-import { GRANTED, type Outcome } from "../../quorum/outcome.ts";
+import { GRANTED, isCount, type Outcome } from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
 import type { QueueTicket } from "../../quorum/queue_ticket.ts";
 import type { RawReply } from "../../redis/reply.ts";
@@ -110,11 +110,6 @@ export function oneOf(...outcomes: readonly Outcome[]): Operation<unknown>["read
 /** A grant replies 1, and with fencing tokens the counter. */
 export function grantOf(reply: RawReply, { counterHint }: QuorumRequest): Outcome | undefined {
   return (counterHint === undefined ? reply === 1 : isCount(reply)) ? GRANTED : undefined;
-}
-
-/** Whether a reply is a counter of fencing tokens. */
-export function isCount(reply: RawReply): boolean {
-  return Number.isSafeInteger(reply) && Number(reply) > 0;
 }
 
 /** Whether a reply is an integer. */
