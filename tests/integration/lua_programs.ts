@@ -262,3 +262,27 @@ table.concat({1, {}, 3}) | table.concat({1, 2, 3}, ', ') | table.concat({1, 2, 3
 (function() do return 1 end return 2 end)() | (function() while true do break end return 3 end)() | (function() for i = 1, 5 do for j = 1, 5 do if j == 2 then break end if i == 3 then return {i, j} end end end end)() | (function(...) return select('#', ...) end)(nil, nil) | (function(...) local a = ... return a end)(7, 8) | (function() end)() | (function() return end)() | (function() return nil end)()
 '\\97\\'\\"\\\\' | "\\t" | [[long]] | [==[a]]b]==] | 0x10 | 3. | .5 | 1e2 | 1E-2 | ('a'):len() --[[ comment ]] | 'a' .. 1 .. 2 | 1 < 2 == true | not 1 == 2 | 2 * 3 + 4 | 2 + 3 * 4 | (2 + 3) * 4 | -3 ^ 2 | 'x' == 'x' and 1 or 2 | nil and 1 or 2 | 1 and nil | false or nil
 `.trim().split(/\s*[|\n]\s*/u).filter(Boolean);
+
+/** Pieces that are refused, or do the same: Lua has an order of its own there. */
+export const UNORDERED: readonly string[] = `
+(function() local t = {1, 2} local n = 0 for k in pairs(t) do n = n + 1 t[k] = nil end return n end)()
+(function() local t = {x = 1} local n = 0 for k in pairs(t) do n = n + 1 t[k] = nil end return n end)()
+(function() local t = {1, 2, 3} local s = '' for k in pairs(t) do s = s .. k t[3] = nil end return s end)()
+next({}, 'none') | next({1}, 5) | next({1, 2}, 1.5) | next({x = 1}, 'y') | next({1}, 1) | next({1, 2}, 1) | next({1, x = 2}, 1) | next({1, x = 2}, 'x')
+(function() local s = '' for k in pairs({[2] = 'b', [1] = 'a'}) do s = s .. k end return s end)()
+(function() local s = '' for k in pairs({x = 1, [1] = 2}) do s = s .. k end return s end)()
+(function() local s = '' for k in pairs({[3] = 1, [2] = 2, [1] = 3}) do s = s .. k end return s end)()
+(function() local t = {x = 1, y = 2} t.y = nil t[1] = 3 local s = '' for k in pairs(t) do s = s .. k end return s end)()
+(function() local t = {x = 1, y = 2} t.x = nil t[1] = 3 local s = '' for k in pairs(t) do s = s .. k end return s end)()
+(function() local t = {y = 1, y = 2, 3} table.insert(t, 5) local s = '' for k in pairs(t) do s = s .. k end return s end)()
+(function() local t = {x = nil} t[1] = 3 t.y = 1 local s = '' for k in pairs(t) do s = s .. k end return s end)()
+(function() local t = {} t.x = 1 for i = 1, 9 do t[#t + 1] = i end local s = '' for k in pairs(t) do s = s .. k end return s end)()
+(function() local t = {1, 2, 3} t[2] = nil local s = '' for k in pairs(t) do s = s .. k end return s end)()
+(function() local t = {1, 2, x = 3} t[3] = 4 t[4] = 5 local s = '' for k in pairs(t) do s = s .. k end return s end)()
+(function() local t = {1} for k in pairs(t) do if k < 9 then t[k + 1] = k end end return #t end)()
+{'x', [1] = 'y'} | {[1] = 'y', 'x'} | {nil, [1] = 'y'} | {'x', [2] = 'y'} | {[2] = 'y', 'x', 'z'} | {unpack({1, 2, 3}), x = 1} | {x = 1, unpack({1, 2, 3})} | {[1] = 9, unpack({1, 2, 3})} | {unpack({1, 2}), unpack({1, 2}), [3] = 3}
+(function() local n = 0 local function f() n = n + 1 return n end local t = {x = f(), f(), y = f(), f()} return {t.x, t[1], t.y, t[2]} end)()
+(function() local t = {[1.5] = 1, [0] = 2, 'a', [-1] = 3} return {t[1.5], t[0], t[1], t[-1]} end)() | {'a', [nil] = 1} | {'a', [0/0] = 1} | {${
+  "1, ".repeat(49)
+}[1] = 'y'} | {${"1, ".repeat(50)}[1] = 'y'} | {${"1, ".repeat(50)}2, [51] = 'y'}
+`.trim().split(/\s*[|\n]\s*/u);

@@ -8,6 +8,7 @@
  * @module
  */
 import { call, pcall, REDIS } from "./redis_library.ts";
+import { constructor, tableOf } from "./constructor.ts";
 import { arithmetic, compare, concatenate, index, length, setIndex } from "./operators.ts";
 import type {
   Block,
@@ -30,7 +31,7 @@ import {
   Library,
   listOf,
   type LuaFunction,
-  LuaTable,
+  type LuaTable,
   machine,
   nextItem,
   NOTHING,
@@ -454,21 +455,18 @@ class Compiler {
   }
 
   #table({ items, fields, line }: Constructor): Evaluate {
-    const list = this.#list(items);
-    const pairs = fields.map(([key, value]) => [this.#expression(key), this.#expression(value)]);
-    const site = { line };
-    return (frame) => {
-      const values = list(frame);
-      const hasHole = values.includes(undefined);
-      const table = new LuaTable(hasHole || values === NOTHING ? [] : values);
-      if (hasHole) values.forEach((value, at) => table.set(at + 1, value));
-      for (const [key, value] of pairs) {
-        const name = key(frame);
-        machine.site = site;
-        table.set(name, value(frame));
-      }
-      return table;
-    };
+    if (fields.length === 0) {
+      const list = this.#list(items);
+      return (frame) => tableOf(list(frame));
+    }
+    const endsWithItem = fields.at(-1)![2] < items.length; // only this may be several values
+    const lists = items.map((item, at) =>
+      this.#list([endsWithItem && at === items.length - 1 ? item : single(item)])
+    );
+    const parts = fields.map(([key, value, at]) => {
+      return { key: this.#expression(key), value: this.#expression(value), at };
+    });
+    return constructor(lists, parts, line);
   }
 
   #call({ callee, method, args, line }: Call): EvaluateAll {

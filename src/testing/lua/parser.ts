@@ -368,7 +368,7 @@ class Parser {
   #table(): Expression {
     const { line } = this.#expect("{");
     const items: Expression[] = [];
-    const fields: (readonly [Expression, Expression])[] = [];
+    const fields: (readonly [Expression, Expression, number])[] = [];
     while (this.#token.kind !== "}") {
       const { kind, text } = this.#token;
       if (kind === "[") {
@@ -376,10 +376,10 @@ class Parser {
         const key = this.#expression();
         this.#expect("]");
         this.#expect("=");
-        fields.push([key, this.#expression()]);
+        fields.push([key, this.#expression(), items.length]);
       } else if (kind === NAME && this.#tokens[this.#at + 1].kind === "=") {
         this.#at += 2;
-        fields.push([{ kind: "constant", value: text }, this.#expression()]);
+        fields.push([{ kind: "constant", value: text }, this.#expression(), items.length]);
       } else {
         items.push(this.#expression());
       }

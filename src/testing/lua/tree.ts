@@ -63,7 +63,8 @@ export interface Binary extends Placed {
 export interface Constructor extends Placed {
   readonly kind: "table";
   readonly items: readonly Expression[];
-  readonly fields: readonly (readonly [key: Expression, value: Expression])[];
+  /** Each with the number of the items before it. */
+  readonly fields: readonly (readonly [key: Expression, value: Expression, at: number])[];
 }
 
 /** What stands for a value that is set. */

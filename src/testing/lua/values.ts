@@ -93,6 +93,8 @@ export function bounded(text: string): string {
 export class LuaTable {
   readonly list: Value[];
   #fields: Map<Value, Value> | undefined;
+  /** Whether Lua may have items of the list among the fields, in an order of its own. */
+  #isMixed = false;
 
   /** @param list The values from 1 on, none of which is nil. It is not copied. */
   constructor(list: Value[] = []) {
@@ -116,8 +118,16 @@ export class LuaTable {
     } else if (key === undefined) {
       raise("table index is nil");
     }
-    if (value === undefined) this.#fields?.delete(key);
-    else (this.#fields ??= new Map()).set(key, value);
+    if (value !== undefined) (this.#fields ??= new Map()).set(key, value);
+    else {
+      this.#fields?.delete(key);
+      if (key !== list.length + 1) this.#isMixed = true; // Lua has room for a field now
+    }
+  }
+
+  /** Says that Lua may have items of the list among the fields. */
+  mix(): void {
+    this.#isMixed = true;
   }
 
   /** Whether there is nothing but the list. */
@@ -135,17 +145,22 @@ export class LuaTable {
     return this.list.length;
   }
 
-  /** The key behind another one; the order of fields is unknown, so there may be one at most. */
+  /**
+   * The key behind another one; the order of fields is unknown, so there may be one at most. Lua
+   * goes on behind some keys that the table has no longer, and raises an error about others.
+   */
   next(key: Value): Value {
-    if ((this.#fields?.size ?? 0) > 1) {
+    const { list } = this;
+    const count = this.#fields?.size ?? 0;
+    if (count > 1 || this.#isMixed && count + list.length > 1) {
       throw new UnsupportedError("the order of a table's fields");
     }
     const [field] = this.#fields?.keys() ?? [];
-    if (key === undefined) return this.list.length > 0 ? 1 : field;
-    if (typeof key === "number" && key >= 1 && key <= this.list.length) {
-      return key < this.list.length ? key + 1 : field;
+    if (key === undefined) return list.length > 0 ? 1 : field;
+    if (this.get(key) === undefined) {
+      throw new UnsupportedError("'next' or 'pairs' behind a key that the table has not");
     }
-    return undefined;
+    return key === field ? undefined : (key as number) < list.length ? (key as number) + 1 : field;
   }
 
   #append(value: Value): void {
@@ -154,6 +169,7 @@ export class LuaTable {
       const next = this.#fields.get(this.list.length + 1);
       if (next === undefined) return;
       this.#fields.delete(this.list.length + 1);
+      this.#isMixed = true;
       this.list.push(next);
     }
   }
