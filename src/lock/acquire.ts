@@ -174,7 +174,7 @@ function settleQueue(call: LockCall, held: HeldLock): void {
 /** An attempt, before its first byte is sent. */
 function begin(call: LockCall): Round<ClientState> {
   const { client, settings: { ttlMs, label, restartGuardMs }, pool } = call;
-  const details = detailsOf(call);
+  const details = beginDetails(call);
   // mutation: one-value-for-all-attempts
   // mutation: adopted-value-kept
   const value = client.newValue(label);
@@ -193,7 +193,7 @@ function begin(call: LockCall): Round<ClientState> {
  * What an attempt has that most do not have. Its waiter and its pool note that it begins, so this
  * is called once.
  */
-function detailsOf(call: LockCall): RoundDetails | undefined {
+function beginDetails(call: LockCall): RoundDetails | undefined {
   const { client, settings: { fencing }, mode, adopts, admitted, waiter } = call;
   const ticket = waiter?.nextTicket(call.leftMs());
   const pool = call.pool?.next(ticket !== undefined);

@@ -64,10 +64,10 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   const split = answered && attempts < ATTEMPTS_MIN;
   const isLast = call.leftMs() <= 0 && !split;
   if (isLast || isHopeless(votes, nodes.length, quorum)) throw refuse(call, denied);
-  const { retryDelayMs, retryDelayMaxMs, signal } = settings;
-  const limitMs = split ? Math.max(2 * denied.slowestMs, SPLIT_MS_MIN) : retryDelayMs;
-  const pauseMs = backoffMs(wheel.random, { retryDelayMs: limitMs, retryDelayMaxMs }, attempts - 1);
-  await pause(wheel, pauseMs, signal);
+  const { retryDelayMaxMs, signal } = settings;
+  const retryDelayMs = split ? Math.max(2 * denied.slowestMs, SPLIT_MS_MIN) : settings.retryDelayMs;
+  const pauseMs = backoffMs(wheel.random, { retryDelayMs, retryDelayMaxMs }, attempts - 1);
+  await pause(wheel, split ? pauseMs : Math.min(pauseMs, call.leftMs()), signal);
 }
 
 /**

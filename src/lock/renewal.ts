@@ -63,7 +63,7 @@ async function tryExtend(
   const nowMs = wheel.continuous.nowMs();
   // mutation: extended-after-its-end
   const extended = round.decision === "granted" && lock.endMs > nowMs && // step 7
-    newValidityMs - expiryMarginMs(newValidityMs) > nowMs - startMs;
+    newValidityMs - expiryMarginMs(newValidityMs) > nowMs - startMs && !lock.exhausted;
   if (extended) lock.extended(round, newValidityMs);
   report(lock, round, extended);
   if (extended) {

@@ -107,14 +107,12 @@ export class LocalQueues {
    * `undefined` if it polls.
    */
   waiterFor(call: WaitingCall, settings: Settings): QueuedWaiter | undefined {
-    const { nodes } = this.#nodeSet;
-    if (!settings.notify || !nodes.some(({ subscribe }) => subscribe)) return undefined;
-    const notifications = this.#notifications ??= new ReleaseNotifications(
-      this.#nodeSet,
-      this.#onEvent,
-    );
+    if (!settings.notify || !this.#nodeSet.nodes.some(({ subscribe }) => subscribe)) {
+      return void this.dropWaiter(call.localName); // that of a call before it
+    }
     const queue = this.#open(call.localName);
-    const waiter = queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, call);
+    this.#notifications ??= new ReleaseNotifications(this.#nodeSet, this.#onEvent);
+    const waiter = queue.waiter ??= new QueuedWaiter(this.#notifications, this.#nodeSet, call);
     waiter.settings = settings;
     waiter.resource = this.remember(call.contendedName);
     return waiter;

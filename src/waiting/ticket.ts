@@ -232,10 +232,8 @@ export class Ticket implements QueueTicket {
   leave(won?: Round): void {
     if (won) this.#hasWon = true;
     this.#nodeSet.nodes.forEach((_, nodeIndex) => {
-      const stands = (this.#standsOn & 1 << nodeIndex) !== 0;
-      if (stands && !won?.grantedBy(nodeIndex) && !won?.pendingOn(nodeIndex)) {
-        this.#leaveNode(nodeIndex);
-      }
+      if (won?.grantedBy(nodeIndex) || won?.pendingOn(nodeIndex)) return;
+      if (this.#standsOn & 1 << nodeIndex) this.#leaveNode(nodeIndex);
     });
   }
 

@@ -138,6 +138,14 @@ Deno.test("adopt() tries for waitMs while too few nodes answer", async () => {
   assert((await cluster.settle(adopting)).held);
 });
 
+Deno.test("adopt() tries no longer than waitMs, whatever the delays between its attempts are", async () => {
+  const { cluster, token } = await handedOver();
+  cluster.set("fail");
+  const options = { waitMs: 200, retryDelayMs: 3_000, retryDelayMaxMs: 3_000 };
+  const error = await cluster.rejection(cluster.redlock.adopt(token, options), 201);
+  assertEquals(error instanceof QuorumError, true);
+});
+
 Deno.test("adopt() gives up if nobody has a quorum and the keys do not come back", async () => {
   const { cluster, token } = await handedOver();
   cluster.nodes[0].set("a", "c".repeat(40));

@@ -71,6 +71,13 @@ Deno.test("Renewal fills nothing in while too few nodes grant", async () => {
   assertEquals(cluster.nodes[0].holder(), lock.value);
 });
 
+Deno.test("extend() adds no more than extensionsMax extensions, also if it is called three times at once", async () => {
+  const { cluster, lock } = await locked(3, { extensionsMax: 1 });
+  const extending = [1, 2, 3].map(() => lock.extend().then(() => 1, ({ code }) => code));
+  assertEquals(await cluster.settle(Promise.all(extending)), [1, "LOCK_LOST", "LOCK_LOST"]);
+  assertEquals([lock.extensions, lock.held], [1, true]);
+});
+
 Deno.test("Renewal ends after extensionsMax extensions, and the lock with its validity", async () => {
   const { cluster, lock } = await locked(3, { extensionsMax: 2 });
   await cluster.advance(2 * THIRD_MS + TTL_MS);

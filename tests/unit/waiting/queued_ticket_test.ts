@@ -180,6 +180,21 @@ Deno.test("a client leaves the queues with its lock where it still was, and its 
   assertEquals(node.queue(), ["other:1"]);
 });
 
+Deno.test("a call that polls takes the ticket of the call before it out of the queues", async () => {
+  for (const mode of ["exclusive", "shared"] as const) {
+    const callers = new Callers({ mode });
+    callers.occupy();
+    const controller = new AbortController();
+    callers.call("first", { signal: controller.signal });
+    callers.call("polls", { notify: false });
+    await callers.advance(100);
+    assertEquals(callers.queueLengths, [1, 1, 1]);
+    controller.abort();
+    await callers.advance(1_000);
+    assertEquals([callers.errors.size, callers.queueLengths], [1, [0, 0, 0]]);
+  }
+});
+
 Deno.test("the last call that gives up leaves the queues on those nodes that may have its ticket, and a call in none leaves none", async () => {
   for (const waits of ["first", "first and second"]) {
     const callers = new Callers({ waitMs: 500 }, 5, ([silent]) => silent.subscribeMs = Infinity);
