@@ -207,13 +207,10 @@ testSubscribed(
 );
 
 test.open("Connection writes what a test has submitted that had faked queueMicrotask", async (bench) => {
-  const real = globalThis.queueMicrotask;
+  const { queueMicrotask } = globalThis;
   globalThis.queueMicrotask = () => {};
-  try {
-    bench.queue(1);
-  } finally {
-    globalThis.queueMicrotask = real;
-  }
+  bench.queue(1);
+  globalThis.queueMicrotask = queueMicrotask;
   await bench.submit(2);
   assertEquals(bench.written, PING.repeat(2));
 });

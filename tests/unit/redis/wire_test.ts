@@ -108,16 +108,6 @@ Deno.test("CommandQueue behaves like a plain list under any sequence of calls", 
   );
 });
 
-Deno.test("CommandQueue.failAll() keeps a command that a receiver queues meanwhile", () => {
-  const bench = new Bench();
-  const again: ReplyReceiver = { onReply() {}, onFailure: () => bench.push("again", "again") };
-  bench.push("a", 1, 0, again);
-  bench.take();
-  bench.push("b", 2, 0, again);
-  bench.queue.failAll(UNKNOWN, NOT_SENT);
-  assertEquals([bench.received, bench.take()], [[], "againagain"]);
-});
-
 Deno.test("CommandQueue.failAll() fails each command once if a receiver has what it queues written at once", () => {
   const bench = new Bench();
   const writes: string[] = [];
