@@ -28,7 +28,7 @@ const EXTENSIONS = 3;
 interface Lacking {
   extensions: number;
   readonly sinceMs: number;
-  /** How many extensions had found somebody else's value by then. */
+  /** How many extensions, and attempts to set it again, had found another's value by then. */
   readonly blocked: number;
 }
 

@@ -37,7 +37,7 @@ export interface Deeds {
    * the disk, of a replay.
    */
   reordered: boolean;
-  /** Somebody else's values that its extensions found. */
+  /** Somebody else's values that its extensions and acquisitions found. */
   readonly blockers: string[];
 }
 

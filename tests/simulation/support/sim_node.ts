@@ -454,7 +454,7 @@ export class SimNode {
           `${this.name} was brought by ${session.client} to ${operation} "${key}" of another`,
         );
       }
-      if (operation === "extend" && was !== undefined && was !== value) {
+      if (operation !== "release" && was !== undefined && was !== value) {
         this.#ledger.of(value, this.index).blockers.push(was);
       }
       if (operation === "extend" && was === undefined) {
