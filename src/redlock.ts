@@ -294,7 +294,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
 
   /**
    * Closes the client. Waiting calls reject with a {@linkcode RedlockError} (`CLOSED`). Locks that
-   * are held count as lost: their signals abort, and the client deletes their keys. Idempotent.
+   * are held count as lost: their signals abort, and the client deletes their keys. Releases are
+   * waited for. Idempotent.
    *
    * @returns A promise that resolves in bounded time, when no timer and no connection is left.
    */

@@ -35,8 +35,8 @@ const ADOPTIONS_MAX = 9;
  */
 const TRIES_MAX = 5;
 const TRY_PAUSE_ROUND_TRIPS = 4;
-/** The most that closing takes: two graces and a turn. */
-const CLOSE_MS = 600;
+/** The most that closing takes: two graces and a turn; and as long for releases, at the most. */
+const CLOSE_MS = 600, RELEASES_MS_MAX = 2_000;
 
 /** How long calls may take at the most, in a process's own time. */
 export interface Bounds {
@@ -101,11 +101,12 @@ export async function runOp(
 }
 
 /** Each reply to what was sent before begins a grace again, as long as any are under way. */
-function closeMs({ plan: { process, faults } }: World, { index }: SimClient): number {
+function closeMs({ plan: { process, faults } }: World, client: SimClient): number {
   const slowMs = faults.map((each) =>
-    each.kind === "slow" && each.client === index ? each.extraMs : 0
+    each.kind === "slow" && each.client === client.index ? each.extraMs : 0
   );
-  return CLOSE_MS + SLACK_MS + Math.max(0, ...slowMs) + 10 * process.timerLateMs +
+  const releasesMs = Math.min(client.nodeTimeoutMs(30_000), RELEASES_MS_MAX);
+  return CLOSE_MS + releasesMs + SLACK_MS + Math.max(0, ...slowMs) + 10 * process.timerLateMs +
     (process.stallChance > 0 ? STALLED_MS : 0);
 }
 
