@@ -80,8 +80,9 @@ const POLL_ROUND_TRIP_MS_MAX = 5;
 
 /** What nodes have said since the last ask. */
 class News {
-  /** One bit a node: those that notified the ticket. */
+  /** One bit a node: those that notified the ticket, and those where nobody took the key since. */
   notifiedOn = 0;
+  freeOn = 0;
   /** Which key of a pool the first of them said is free. */
   place: number | undefined = undefined;
   /** Whether one said that it is the ticket's turn for a free key, and not only beside readers. */
@@ -235,12 +236,15 @@ export class QueuedWaiter implements TicketListener {
   onQueueMessage(nodeIndex: number, { notice, waitMs, place }: QueueMessage): void {
     // the lock is this client's: its release takes the ticket out and notifies the next
     if (this.#parked) return;
+    const bit = 1 << nodeIndex;
+    if (notice === "taken") this.#news.freeOn &= ~bit;
     if (notice === "turn" || notice === "beside") {
       if (this.#news.notifiedOn === 0) {
         this.resource.concede(this.#nowMs, this.#random);
         this.#news.place = place;
       }
-      this.#news.notifiedOn |= 1 << nodeIndex;
+      this.#news.notifiedOn |= bit;
+      this.#news.freeOn |= bit;
       if (notice === "turn") this.#news.hasTurn = true;
       this.#inARow.idles = this.#inARow.joins = 0;
       if (this.#pause) this.#planNotified();
@@ -317,7 +321,8 @@ export class QueuedWaiter implements TicketListener {
    */
   #planNotified(): void {
     const { quorum } = this.#nodeSet;
-    if (this.#unanswered && bitCount(this.#news.notifiedOn) < quorum) return;
+    const count = bitCount(this.#news.notifiedOn);
+    if (this.#unanswered && count < quorum) return;
     if (!this.#news.hasTurn && this.#inARow.entries > 0) {
       if (this.#notifiedMs !== Infinity) return;
       this.#notifiedMs = this.#nowMs +
@@ -327,11 +332,11 @@ export class QueuedWaiter implements TicketListener {
     // If the last ask followed a notification, too, that was not enough.
     const enough = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
     // If the vote is split again and again, what undoes each attempt notifies the next client,
-    // which splits it again.
-    const splitAgain = this.notified && this.#inARow.splits > 1;
-    const graces = splitAgain
-      ? SPLIT_FACTOR ** 2
-      : Number(bitCount(this.#news.notifiedOn) < enough);
+    // which splits it again. But a quorum that keeps the key for the ticket is not kept waiting:
+    // it would give the turn to another.
+    const splitAgain = this.notified && this.#inARow.splits > 1 &&
+      bitCount(this.#news.freeOn) < quorum;
+    const graces = splitAgain ? SPLIT_FACTOR ** 2 : Number(count < enough);
     this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + graces * this.#graceMs());
   }
 

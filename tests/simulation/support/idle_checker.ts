@@ -232,7 +232,7 @@ function reads({ client, op }: Wait): boolean {
 }
 
 /** The longest round trip between a client and the nodes, in milliseconds. */
-function roundTripMsOf({ network }: Plan, { distanceMs = 0 }: ClientPlan): number {
+export function roundTripMsOf({ network }: Plan, { distanceMs = 0 }: ClientPlan): number {
   return 2 * (network.delayMs + network.jitterMs + distanceMs);
 }
 

@@ -456,6 +456,8 @@ export class SimNode {
       }
       if (operation !== "release" && was !== undefined && was !== value) {
         this.#ledger.of(value, this.index).blockers.push(was);
+        // of an adopted lock, it may be the former value, which the client replaces once more
+        if (operation === "extend") this.#ledger.missed(value, this.index, key);
       }
       if (operation === "extend" && was === undefined) {
         if (now !== undefined) this.#ledger.misdeed(`${this.name} set "${key}" by an extension`);
@@ -470,7 +472,7 @@ export class SimNode {
       const untilMs = nowMs + livesMs / this.#rateMax;
       const shortened = was === value && livesMs < before[at].remainingMs;
       promised.untilMs = shortened ? untilMs : Math.max(promised.untilMs, untilMs);
-      if (ends) promised.keptUntilMs = untilMs;
+      if (ends) promised.keptUntilMs = nowMs + livesMs * this.#rateMax ** 2; // it may be slow
     });
     if (operation === "release") this.#ledger.released(value, this.index, keys, session.id);
     else if (database !== this.#database) {
