@@ -80,8 +80,9 @@ const POLL_ROUND_TRIP_MS_MAX = 5;
 
 /** What nodes have said since the last ask. */
 class News {
-  /** One bit a node: those that notified the ticket, and those where nobody took the key since. */
+  /** One bit a node: those that notified the ticket. */
   notifiedOn = 0;
+  /** The same for those that said so of that key, and where nobody has taken it since. */
   freeOn = 0;
   /** Which key of a pool the first of them said is free. */
   place: number | undefined = undefined;
@@ -237,14 +238,14 @@ export class QueuedWaiter implements TicketListener {
     // the lock is this client's: its release takes the ticket out and notifies the next
     if (this.#parked) return;
     const bit = 1 << nodeIndex;
-    if (notice === "taken") this.#news.freeOn &= ~bit;
+    if (notice === "taken" && place === this.#news.place) this.#news.freeOn &= ~bit;
     if (notice === "turn" || notice === "beside") {
       if (this.#news.notifiedOn === 0) {
         this.resource.concede(this.#nowMs, this.#random);
         this.#news.place = place;
       }
       this.#news.notifiedOn |= bit;
-      this.#news.freeOn |= bit;
+      if (place === this.#news.place) this.#news.freeOn |= bit;
       if (notice === "turn") this.#news.hasTurn = true;
       this.#inARow.idles = this.#inARow.joins = 0;
       if (this.#pause) this.#planNotified();

@@ -138,7 +138,8 @@ export class HealingChecker {
     const { ledger, assumptions } = this.#world;
     const { held } = owner;
     // One that was handed over is its adopter's to take back; until somebody adopts it, its TTL
-    // does.
+    // does, and with `atLeastMs` also where that one has missed it.
+    if (held?.handedOver && held.atLeastMs > 0) return undefined;
     const last = held?.handedOver ? held.takenBy : held;
     if (held && !(last && isOver(last, last === held))) return undefined;
     const { client } = last ?? owner;

@@ -248,8 +248,9 @@ function troublesOf(plan: Plan, guardMs: number): Trouble[][] {
   const laterMs = AFTER_FAULTS_MS + (guardMs > 0 ? 1.1 * guardMs + UPTIME_ERROR_MS : 0);
   return nodes.map((_, index) => {
     const troubles = faults.filter((fault) => disturbs(fault, index)).map((fault) => {
-      const untilMs = fault.atMs + ("forMs" in fault ? fault.forMs : 0) + laterMs;
-      return { fromMs: fault.atMs, untilMs };
+      // that a node was emptied shows when it is next asked
+      const forMs = fault.kind === "flush" ? healAtMs : "forMs" in fault ? fault.forMs : 0;
+      return { fromMs: fault.atMs, untilMs: fault.atMs + forMs + laterMs };
     });
     if (messages) troubles.push({ fromMs: 0, untilMs: healAtMs + laterMs });
     const awayMs = left.includes(index) ? Infinity : AWAY_MS + laterMs;

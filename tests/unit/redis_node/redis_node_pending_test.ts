@@ -137,13 +137,8 @@ test("PendingReleases lets go of what is not needed any more, although its node 
   const wheel = new TimerWheel(bench.clock);
   const releases = new PendingReleases({ open: false } as CommandSender, wheel, () => {});
   let looks = 0;
-  const over = {
-    get untilMs() {
-      looks++;
-      return -1;
-    },
-  } as PendingRelease;
-  releases.add(over);
+  const untilMs = () => looks++ && -1;
+  releases.add(Object.defineProperty({} as PendingRelease, "untilMs", { get: untilMs }));
   for (let id = 0; id < 1_000; id++) releases.leave(["k"], `id:${id}`);
   looks = 0;
   releases.sendAll();
