@@ -43,12 +43,6 @@ import type { Operation } from "./scripts/script.ts";
 /** Error prefix of a script that the server does not know. */
 const UNKNOWN_SCRIPT = "NOSCRIPT";
 
-/**
- * A command's tag: whether the script went out whole, whether it was sent before, and the node's
- * index.
- */
-const WHOLE = 1, REPEATED = 2, TAG_BITS = 2;
-
 /** What a node is made of, as far as operators ask for more than locks. */
 export interface NodeParts {
   readonly connection: CommandSender;
@@ -65,11 +59,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly #onEvent: EventListener | undefined;
   readonly #connection: CommandSender;
   readonly #pendingReleases: PendingReleases;
-  /**
-   * The scripts, by their digests, that were sent whole on this connection: `true` once the server
-   * has answered, and so knows it.
-   */
-  readonly #scripts: Map<string, boolean> = new Map();
+  /** The digests of the scripts that were sent whole on this connection. */
+  readonly #sentScripts: Set<string> = new Set();
   readonly #grouping: Grouping;
   #guard: RestartGuard | undefined = undefined;
   #subscription: ReleaseSubscription | undefined = undefined;
@@ -82,7 +73,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     this.subscribe = server.subscribe && this.#subscribe.bind(this);
     this.#connection = server.open({
       onConnected: () => {
-        this.#scripts.clear();
+        this.#sentScripts.clear();
         this.#grouping.enabled = this.#connection.writeSoon !== undefined;
         this.#guard?.onConnected();
         this.#pendingReleases.sendAll();
@@ -170,14 +161,19 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     this.#server.close?.();
   }
 
-  /** @param flags 0, or {@linkcode REPEATED}. */
-  #send(operation: Operation, request: QuorumRequest, nodeIndex: number, flags = 0): void {
+  /** @param call `EVAL` sends the script whole; `EVALSHA` does so if the server may not know it. */
+  #send(
+    operation: Operation,
+    request: QuorumRequest,
+    nodeIndex: number,
+    call: Call = "EVALSHA",
+  ): void {
     const { kind, sha1 } = operation;
     const connection = this.#connection;
     this.#grouping.flushFor(keysOf(request));
-    const whole = sha1 !== undefined && !this.#scripts.has(sha1);
-    const command = whole || flags !== 0
-      ? new RequestCommand(operation, request, whole ? "EVAL" : "EVALSHA")
+    if (sha1 !== undefined && !this.#sentScripts.has(sha1)) call = "EVAL";
+    const command = call === "EVAL"
+      ? new RequestCommand(operation, request, call)
       : sharedCommand(operation, request);
     // Only these are refused if there is no room: what follows on them always finds some.
     const refusable = kind === "acquire" || kind === "extend";
@@ -186,33 +182,33 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const guard = refusable && request.guardMs ? this.#guard ??= this.#newGuard() : undefined;
     const guarded = guard && { request, nodeIndex, granted: undefined };
     guard?.ahead();
-    if (whole) this.#scripts.set(sha1, false);
+    if (sha1 !== undefined) this.#sentScripts.add(sha1);
     // The command says what was asked. Several nodes may send it, so it does not say what concerns
     // one of them.
-    const asked: Asked = guarded ? { operation, request, guarded } : command;
-    connection.submit(command, this, asked, nodeIndex << TAG_BITS | flags | (whole ? WHOLE : 0));
+    const asked: Asked = guarded ? { operation, request, call, guarded } : command;
+    connection.submit(command, this, asked, nodeIndex);
     if (guarded) guard.behind(guarded);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, asked: Asked, tag: number): void {
-    const { operation, request } = asked;
-    if (tag & WHOLE) this.#scripts.set(operation.sha1!, true); // the server knows it from here on
-    if (reply instanceof ReplyError) return this.#onErrorReply(explained(reply), asked, tag);
-    if (!(request instanceof RequestGroup)) return this.#onAnswer(reply, asked, tag);
+  onReply(reply: RawReply, asked: Asked, nodeIndex: number): void {
+    const { operation: { sha1 }, request, call } = asked;
+    // again, because the first commands go out before their connection counts as made
+    if (sha1 !== undefined && call === "EVAL") this.#sentScripts.add(sha1);
+    if (reply instanceof ReplyError) return this.#onErrorReply(explained(reply), asked, nodeIndex);
+    if (!(request instanceof RequestGroup)) return this.#onAnswer(reply, asked, nodeIndex);
     const { single, requests } = request;
     const replies = Array.isArray(reply) ? reply : [];
     for (let index = 0; index < requests.length; index++) {
       // mutation: group-answers-the-neighbour
       const answer: RawReply = replies[index] ?? null;
-      const answered: Asked = { operation: single, request: requests[index] };
-      if (answer instanceof ReplyError) this.#onErrorReply(answer, answered, tag);
-      else this.#onAnswer(answer, answered, tag);
+      const answered: Asked = { operation: single, request: requests[index], call };
+      if (answer instanceof ReplyError) this.#onErrorReply(answer, answered, nodeIndex);
+      else this.#onAnswer(answer, answered, nodeIndex);
     }
   }
 
-  #onAnswer(reply: RawReply, { operation, request, guarded }: Asked, tag: number): void {
-    const nodeIndex = tag >> TAG_BITS;
+  #onAnswer(reply: RawReply, { operation, request, guarded }: Asked, nodeIndex: number): void {
     const atMs = this.#connection.receivedAtMs;
     const outcome = operation.read(reply, request);
     if (outcome === undefined) {
@@ -228,14 +224,16 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     }
   }
 
-  #onErrorReply(reply: ReplyError, { operation, request }: Asked, tag: number): void {
-    const nodeIndex = tag >> TAG_BITS;
+  #onErrorReply(reply: ReplyError, asked: Asked, nodeIndex: number): void {
+    const { operation, request } = asked;
     // mutation: script-never-sent
-    if (
-      reply.prefix === UNKNOWN_SCRIPT && !(tag & WHOLE) && this.#repeat(operation, request, tag)
-    ) return;
-    if (request instanceof RequestGroup) this.#onGroupRefused(reply, request, nodeIndex);
-    else this.#onRequestRefused(reply, operation, request, nodeIndex);
+    if (reply.prefix === UNKNOWN_SCRIPT && isRepeatable(asked)) {
+      this.#send(operation, request, nodeIndex, "EVAL");
+    } else if (request instanceof RequestGroup) {
+      this.#onGroupRefused(reply, request, nodeIndex);
+    } else {
+      this.#onRequestRefused(reply, operation, request, nodeIndex);
+    }
   }
 
   #onGroupRefused(
@@ -263,7 +261,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       // The node cannot queue: asks it all the same. If the server does not allow it, callers poll
       // meanwhile.
       if (!wrongType) this.#subscription?.onRefused(reply);
-      return this.#send(acquireOperation(request, false), request, nodeIndex, REPEATED);
+      return this.#send(acquireOperation(request, false), request, nodeIndex, "EVAL");
     }
     const demoted = isDemoted(reply);
     if (kind === "release" && isTransient(reply)) this.#pendingReleases.add(request);
@@ -271,33 +269,15 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     if (demoted) this.#connection.leave?.(reply);
   }
 
-  /**
-   * Sends a command again whose script the server does not know; not one that could outlive what
-   * undoes it.
-   */
-  #repeat(operation: Operation, request: QuorumRequest, tag: number): boolean {
-    const { kind, sha1 } = operation;
-    // mutation: script-sent-for-undone-attempt
-    if (kind !== "release" && (!request.wanted || request.undone) || !sha1) return false;
-    // It goes out whole now, unless a whole one is under way already: many calls in flight cause
-    // one whole script, not one each.
-    if (tag & REPEATED || this.#scripts.get(sha1)) this.#scripts.delete(sha1);
-    this.#send(operation, request, tag >> TAG_BITS, REPEATED);
-    return true;
-  }
-
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, { operation, request }: Asked, tag: number): void {
-    if (operation.kind !== "release") return this.#fail(request, error, tag);
+  onFailure(error: ConnectionError, { operation, request }: Asked, nodeIndex: number): void {
+    const outcome = error.outcome === "not-sent" ? UNSENT : FAILED;
+    if (operation.kind !== "release") return request.answer(nodeIndex, outcome, error);
     for (const release of request instanceof RequestGroup ? request.requests : [request]) {
       // mutation: release-forgotten
-      if (release.mayHaveKeys!(tag >> TAG_BITS)) this.#pendingReleases.add(release);
-      this.#fail(release, error, tag);
+      if (release.mayHaveKeys!(nodeIndex)) this.#pendingReleases.add(release);
+      release.answer(nodeIndex, outcome, error);
     }
-  }
-
-  #fail(request: QuorumRequest, error: ConnectionError, tag: number): void {
-    request.answer(tag >> TAG_BITS, error.outcome === "not-sent" ? UNSENT : FAILED, error);
   }
 
   #newGuard(): RestartGuard {
@@ -320,6 +300,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
 interface Asked {
   readonly operation: Operation;
   readonly request: QuorumRequest;
+  readonly call: Call;
   /** Only under the restart guard. */
   readonly guarded?: GuardedCommand;
 }
@@ -328,12 +309,14 @@ interface Asked {
 class RequestCommand implements LockCommand, Asked {
   readonly operation: Operation;
   readonly request: QuorumRequest;
+  readonly call: Call;
   readonly args: readonly string[];
   bytes: LockCommand["bytes"] = undefined;
 
   constructor(operation: Operation, request: QuorumRequest, call: Call) {
     this.operation = operation;
     this.request = request;
+    this.call = call;
     this.args = commandOf(operation, request, call);
   }
 
@@ -356,4 +339,14 @@ function sharedCommand(operation: Operation, request: QuorumRequest): RequestCom
   const { shared } = request;
   if (shared instanceof RequestCommand && shared.operation === operation) return shared;
   return request.shared = new RequestCommand(operation, request, "EVALSHA");
+}
+
+/**
+ * Whether a command may go out again whose script the server does not know: not one that could
+ * outlive what undoes it.
+ */
+function isRepeatable({ operation: { kind, sha1 }, request, call }: Asked): boolean {
+  if (sha1 === undefined || call === "EVAL") return false;
+  // mutation: script-sent-for-undone-attempt
+  return kind === "release" || request.wanted && !request.undone;
 }

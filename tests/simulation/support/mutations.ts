@@ -125,7 +125,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "set-after-its-undo": [late(60), "a SET may go out after its undo"],
   "script-never-sent": [never, "NOSCRIPT is an error like any other"],
   "script-sent-for-undone-attempt": [
-    never,
+    always,
     "a script is sent again for an attempt that was taken back",
   ],
   // A lock that moves.

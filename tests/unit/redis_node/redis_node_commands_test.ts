@@ -106,16 +106,15 @@ for (
     callsOf(keys)
   )
 ) {
-  test.queueing(`${what} sends one whole script for many replies of NOSCRIPT, and again if that did not help`, async (bench) => {
+  test.queueing(`${what} sends its script whole on NOSCRIPT`, async (bench) => {
     const requests = [];
-    while (requests.length < 50) requests.push(await bench.send(operation, request()));
-    await bench.answer(NOSCRIPT.repeat(50));
-    assertEquals(bench.written, whole + digest.repeat(49));
-    await bench.answer(":1\r\n".repeat(49) + NOSCRIPT); // flushed once more
-    assertEquals(bench.written, whole);
-    assertEquals(requests[49].answers, []);
-    await bench.answer(":1\r\n");
-    assertEquals(requests.map(({ outcomes }) => outcomes), Array(50).fill(["granted"]));
+    while (requests.length < 3) requests.push(await bench.send(operation, request()));
+    await bench.answer(NOSCRIPT.repeat(3));
+    assertEquals(bench.written, whole.repeat(3));
+    await bench.answer(":1\r\n".repeat(3));
+    assertEquals(requests.map(({ outcomes }) => outcomes), Array(3).fill(["granted"]));
+    await bench.send(operation, request());
+    assertEquals(bench.written, digest);
   });
 
   test.queueing(`${what} fails on NOSCRIPT to the whole script`, async (bench) => {
