@@ -79,10 +79,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
         this.#pendingReleases.sendAll();
         this.#subscription?.onCommandsPossible();
       },
-      onDisconnected: () => {
-        this.#grouping.flush(); // so that it fails
-        this.#guard?.onDisconnected();
-      },
+      onDisconnected: () => this.#grouping.flush(), // so that it fails
       onWriting: () => this.#grouping.flush(),
       onAvailable: () => this.#emit({ type: "node-connected", node: this.name }),
       onUnavailable: (error) => this.#emit({ type: "node-disconnected", node: this.name, error }),
@@ -181,13 +178,12 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     if (refusable && crowded) return request.answer(nodeIndex, UNSENT, crowded);
     const guard = refusable && request.guardMs ? this.#guard ??= this.#newGuard() : undefined;
     const guarded = guard && { request, nodeIndex, granted: undefined };
-    guard?.ahead();
     if (sha1 !== undefined) this.#sentScripts.add(sha1);
     // The command says what was asked. Several nodes may send it, so it does not say what concerns
     // one of them.
     const asked: Asked = guarded ? { operation, request, call, guarded } : command;
     connection.submit(command, this, asked, nodeIndex);
-    if (guarded) guard.behind(guarded);
+    if (guarded) guard.askBehind(guarded);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */

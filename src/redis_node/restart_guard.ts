@@ -5,30 +5,26 @@
  * do not count until every lock that it may have lost has expired: for the *guard*, which must be
  * at least the longest TTL in use. Two things show that a node may have lost keys:
  *
- * - It was **restarted**. Its uptime shows that. It is asked for on each connection, ahead of the
- *   first command that could count, because a restart always breaks the connection. This also
- *   covers a server that came back with all keys but those of its last second. A server whose clock
- *   was set back below its start reports a negative uptime; it counts as just started. So does one
- *   whose run id has changed or cannot be read again, whatever its uptime, and one that does not
- *   reply to `INFO` for now. A server that has never let this client read it is judged by the other
- *   sign.
+ * - It was **restarted**. Its uptime shows that. This also covers a server that came back with all
+ *   keys but those of its last second. A server whose clock was set back below its start reports a
+ *   negative uptime; it counts as just started. So does one whose run id has changed, or cannot be
+ *   read any more, whatever its uptime. A server that has never let this client read `INFO` is
+ *   judged by the other sign.
  * - It was **emptied** while it ran, or is another server. Its *creation marker* is missing then,
- *   or young: a key that was set once, with the node's own time, and does not expire. It is read
- *   *behind* the command that sets the lock's keys, in the same piece. Were it read ahead of that
- *   command, the node could lose both in between.
+ *   or young: a key that was set once, with the node's own time, and does not expire.
  *
- * The guard asks for both next to commands that set keys, and holds back the grants that wait for
- * the answers. Replies come in the order of the commands, so a grant waits only for what was sent
- * behind it in the same piece. If the guard is off nothing is sent.
+ * One script reads both, *behind* each command that sets a lock's keys, in the same piece. Were it
+ * to read them ahead of that command, the node could lose everything in between. The guard holds
+ * back the grant until its reply has come, and so waits only for what was sent in the same piece.
+ * If the guard is off nothing is sent.
  *
  * **A marker that is no time in the past** is an error vote, and stays as it is. It may be an
  * application's key, and nothing of an application is overwritten. If it is a time in the future,
  * the node's clock was set back since, and no age can be had from it. An operator deletes it; then
  * it is set again, and the node counts after the guard.
  *
- * **What is not seen:** a restart behind a proxy that keeps the client's connection, unless the
- * keys are lost as well; and a clock that was set ahead after the server started, by a client that
- * was not connected before the restart: uptime and age are then too long by as much.
+ * **What is not seen:** a clock that was set ahead after the server started, by a client that has
+ * not read the uptime in between: uptime and age are then too long by as much.
  *
  * **Extensions** do not count either. A lock that a quorum granted under the guard is exclusive as
  * long as a quorum of nodes that have lost nothing keep its key. A node that has lost its keys may
@@ -48,10 +44,10 @@ import { FAILED, GRANTED, OUTDATED, QUARANTINED } from "../quorum/outcome.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/wire.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
-import { type RawReply, textReply } from "../redis/reply.ts";
+import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand } from "./command_sender.ts";
-import { infoField } from "./replies.ts";
 import { explained } from "./refusals.ts";
+import { isNumber } from "./scripts/script.ts";
 
 /**
  * The key of a node's creation marker: since when it has lost nothing, in milliseconds by its own
@@ -60,20 +56,30 @@ import { explained } from "./refusals.ts";
 export const CREATED_KEY = "hasp:born";
 
 /**
- * `KEYS` the creation marker: replies with its age and with the node's clock, both in milliseconds.
- * If the marker is missing it is set to the clock, and its age is 0; a marker that is no time in
- * the past stays, and its age is -1. It is one script so that the clock is read in the step that
- * sets the marker: a time that a client had asked for before may be as old as that client was
- * paused, and would hide that the node was emptied meanwhile.
+ * `KEYS` the creation marker: replies with its age and the node's clock, both in milliseconds, with
+ * the uptime in seconds, or -1 if the node does not report it, and with a number that stands for
+ * the run id, or 0 if it reports none. If the marker is missing it is set to the clock, and its age
+ * is 0; one that is no time in the past stays, and its age is -1. It is one script so that the
+ * clock is read in the step that sets the marker: a time that a client had asked for before may be
+ * as old as that client was paused, and would hide that the node was emptied meanwhile.
  */
-export const CREATED_LUA = `local time = redis.call('TIME')
+export const STATE_LUA = `local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local info = redis.pcall('INFO', 'server')
+if type(info) ~= 'string' then info = '' end
+local uptime = info:match('\\nuptime_in_seconds:([^\\r]*)')
+local runId = info:match('\\nrun_id:(%x+)') or '0'
 local createdMs = redis.call('GET', KEYS[1])
 if not createdMs then
-  redis.call('SET', KEYS[1], string.format('%.0f', nowMs))
-  return {0, nowMs}
+  createdMs = string.format('%.0f', nowMs)
+  redis.call('SET', KEYS[1], createdMs)
 end
-return {string.find(createdMs, '^%d+$') and math.max(nowMs - createdMs, -1) or -1, nowMs}`;
+return {
+  createdMs:find('^%d+$') and math.max(nowMs - createdMs, -1) or -1,
+  nowMs,
+  uptime and math.max(tonumber(uptime) or 0, 0) or -1,
+  tonumber('0x' .. runId:sub(1, 8)),
+}`;
 
 /**
  * Start and uptime are whole seconds of the server's clock, so the uptime may be a second too long.
@@ -85,12 +91,9 @@ const UPTIME_ERROR_MS = 1_000;
  */
 const COUNTER_LEAD_MS_MAX = 61_000;
 
-const INFO_COMMAND: LockCommand = { args: ["INFO", "server"], keys: [] };
-const AGE_COMMAND: LockCommand = { args: ["EVAL", CREATED_LUA, "1", CREATED_KEY], keys: [] };
+const STATE_COMMAND: LockCommand = { args: ["EVAL", STATE_LUA, "1", CREATED_KEY], keys: [] };
 /** By how much two readings of one cause of a quarantine may differ, in milliseconds. */
 const SAME_CAUSE_MS = 2_000;
-/** The commands, by their tags. */
-const INFO = 0, AGE = 1;
 
 /** A time in which a node's grants do not count. */
 interface Quarantine {
@@ -101,6 +104,9 @@ interface Quarantine {
   /** How much longer its grants do not count, in milliseconds. */
   readonly remainingMs: number;
 }
+
+/** What a server reports about itself: see {@linkcode STATE_LUA}. */
+type ServerState = [ageMs: number, timeMs: number, uptimeS: number, runId: number];
 
 /** A command under the guard: one node's part in a request. */
 export interface GuardedCommand {
@@ -121,15 +127,13 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
   /** Since when the last quarantine that was reported lasts. */
   #reportedMs = -Infinity;
   #used = false;
-  /** Whether the uptime was asked for on this connection. */
-  #asked = false;
   /**
-   * When the server was restarted, by the monotonic clock; `undefined` until it has replied on this
-   * connection.
+   * When the server was restarted at the latest, by the monotonic clock. It never falls: a clock
+   * that is set ahead makes an uptime too long.
    */
-  #restartedMs: number | undefined = undefined;
+  #restartedMs = -Infinity;
   /** The run id of the server, when it last replied. */
-  #runId: string | undefined = undefined;
+  #runId = 0;
 
   /**
    * @param name The node's name.
@@ -151,89 +155,53 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
    * is set early.
    */
   onConnected(): void {
-    if (!this.#used || this.#asked) return;
-    this.#askUptime();
-    this.#askAge(undefined);
+    if (this.#used) this.askBehind(undefined);
   }
 
-  /**
-   * The connection was lost: the next one may be to a server that was restarted, or to which more
-   * is allowed.
-   */
-  onDisconnected(): void {
-    this.#asked = false;
-    this.#restartedMs = undefined;
-  }
-
-  /** Must be called right before a guarded command is sent. */
-  ahead(): void {
+  /** Must be called right behind a guarded command. */
+  askBehind(command: GuardedCommand | undefined): void {
     this.#used = true;
-    if (!this.#asked && !this.#connection.unconnected) this.#askUptime();
-  }
-
-  /** Must be called right behind it. */
-  behind(command: GuardedCommand): void {
-    // Without a connection that breaks, only an uptime from after the command shows that it was not
-    // lost.
-    if (this.#connection.unconnected) this.#askUptime();
-    this.#askAge(command);
+    this.#connection.submit(STATE_COMMAND, this, command, 0);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, command: GuardedCommand | undefined, tag: number): void {
-    if (tag === INFO) this.#onUptime(reply);
-    else if (command?.granted) this.#onAge(reply, command, command.granted);
+  onReply(reply: RawReply, command: GuardedCommand | undefined): void {
+    const state = stateIn(reply);
+    if (state) this.#noteRestart(state);
+    if (!command?.granted) return;
+    const { request, nodeIndex, granted } = command;
+    if (reply instanceof ReplyError) request.answer(nodeIndex, FAILED, explained(reply));
+    else this.#conclude(state, command, granted);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, command: GuardedCommand | undefined, tag: number): void {
-    if (tag === INFO) return this.onDisconnected();
+  onFailure(error: ConnectionError, command: GuardedCommand | undefined): void {
     if (command?.granted) command.request.answer(command.nodeIndex, FAILED, error);
   }
 
-  #askUptime(): void {
-    this.#asked = true;
-    this.#connection.submit(INFO_COMMAND, this, undefined, INFO);
-  }
-
-  /** Asks for the age of the creation marker, and has it set if it is missing. */
-  #askAge(command: GuardedCommand | undefined): void {
-    this.#connection.submit(AGE_COMMAND, this, command, AGE);
-  }
-
-  /**
-   * A server that does not show now that it is the one of before, or for how long it has run,
-   * counts as just restarted.
-   */
-  #onUptime(reply: RawReply): void {
+  /** A server that does not show any more that it is the one of before counts as just restarted. */
+  #noteRestart([, , uptimeS, runId]: ServerState): void {
     const { receivedAtMs } = this.#connection;
-    const text = textReply(reply);
-    const info = typeof text === "string" ? text : "";
-    const runId = infoField(info, "run_id");
-    this.#asked = typeof text === "string" || reply instanceof ReplyError && reply.permanent;
-    this.#restartedMs = !this.#asked || this.#runId !== undefined && runId !== this.#runId
-      ? receivedAtMs
-      : restartedAtMs(info, receivedAtMs); // if it never replies, the marker has to do
-    this.#runId = runId ?? this.#runId;
+    const isAnother = this.#runId !== 0 && runId !== this.#runId;
+    const restartedMs = isAnother ? receivedAtMs : restartedAtMs(uptimeS, receivedAtMs);
+    this.#runId = runId;
+    this.#restartedMs = Math.max(this.#restartedMs, restartedMs);
   }
 
-  #onAge(
-    reply: RawReply,
+  #conclude(
+    state: ServerState | undefined,
     { request, nodeIndex }: GuardedCommand,
     { atMs, count }: NonNullable<GuardedCommand["granted"]>,
   ): void {
-    const fail = (why: string) => {
+    const [ageMs, timeMs] = state ?? [];
+    if (ageMs === undefined || timeMs === undefined || ageMs < 0) {
+      const why = state
+        ? `has no time in the past under its key '${CREATED_KEY}'`
+        : "sent an unexpected reply";
       const text = `Cannot determine the age of ${this.#name}: it ${why}`;
-      request.answer(nodeIndex, FAILED, new ProtocolError(text));
-    };
-    if (reply instanceof ReplyError) return request.answer(nodeIndex, FAILED, explained(reply));
-    const [ageMs, timeMs] = Array.isArray(reply) ? reply : [];
-    if (typeof ageMs !== "number" || typeof timeMs !== "number") {
-      return fail("sent an unexpected reply");
+      return request.answer(nodeIndex, FAILED, new ProtocolError(text));
     }
-    if (ageMs < 0) return fail(`has no time in the past under its key '${CREATED_KEY}'`);
     const restartedMs = this.#restartedMs;
-    if (restartedMs === undefined) return fail("sent no uptime");
     const { receivedAtMs } = this.#connection;
     const quarantine = quarantineOf(request.guardMs!, receivedAtMs, restartedMs, ageMs);
     if (!quarantine) {
@@ -251,20 +219,23 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
   }
 }
 
+/** What a reply to {@linkcode STATE_LUA} says, if it is one. */
+function stateIn(reply: RawReply): ServerState | undefined {
+  const isState = Array.isArray(reply) && reply.length === 4 && reply.every(isNumber);
+  return isState ? reply as ServerState : undefined;
+}
+
 /**
  * When a server was started at the latest.
  *
- * @param info What it replied to `INFO server`.
+ * @param uptimeS Its uptime in whole seconds; -1 if it reports none.
  * @param receivedAtMs When the reply came, by the monotonic clock.
- * @returns By the monotonic clock. `-Infinity` if the reply has no uptime; the moment of the reply
- * if its uptime is negative or not a number.
+ * @returns By the monotonic clock; `-Infinity` if that is not known.
  */
-function restartedAtMs(info: string, receivedAtMs: number): number {
-  const uptime = infoField(info, "uptime_in_seconds");
-  if (uptime === undefined) return -Infinity;
-  const uptimeMs = /^\d+$/u.test(uptime) ? Number(uptime) * 1_000 : 0;
+function restartedAtMs(uptimeS: number, receivedAtMs: number): number {
+  if (uptimeS < 0) return -Infinity;
   // mutation: restarted-node-counts
-  return receivedAtMs - uptimeMs + UPTIME_ERROR_MS;
+  return receivedAtMs - uptimeS * 1_000 + UPTIME_ERROR_MS;
 }
 
 /**

@@ -3,7 +3,7 @@
  */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { commandBytes } from "../support/command_bytes.ts";
-import { CREATED_LUA } from "../../src/redis_node/restart_guard.ts";
+import { STATE_LUA } from "../../src/redis_node/restart_guard.ts";
 import { MemoryRedis } from "../../src/testing/mod.ts";
 import { shareServers } from "../support/shared_servers.ts";
 
@@ -24,11 +24,11 @@ function memory(): Ask {
 }
 
 const call: (ask: Ask, ...keys: string[]) => Promise<string> = (ask, ...keys) =>
-  ask("EVAL", CREATED_LUA, keys.length, ...keys);
+  ask("EVAL", STATE_LUA, keys.length, ...keys);
 
 /** The marker's age and the server's clock, in milliseconds. */
 async function ages(ask: Ask): Promise<number[]> {
-  const reply = (await call(ask, "marker")).replace(/^\*2/u, "");
+  const reply = (await call(ask, "marker")).replace(/^\*4/u, "");
   return reply.match(/-?\d+/gu)!.map(Number);
 }
 

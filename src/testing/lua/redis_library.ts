@@ -3,7 +3,14 @@
  *
  * @module
  */
-import { CommandError, Double, fromByteString, type Reply, Status } from "../server/replies.ts";
+import {
+  CommandError,
+  Double,
+  fromByteString,
+  type Reply,
+  Status,
+  Verbatim,
+} from "../server/replies.ts";
 import { general } from "./numbers.ts";
 import { sha1 } from "./sha1.ts";
 import { Library, LuaError, LuaTable, UnsupportedError, type Value } from "./values.ts";
@@ -123,7 +130,7 @@ function toValue(reply: Reply): Value {
     );
   }
   if (reply instanceof Status) return tableWith("ok", reply.text);
-  if (reply instanceof Double) return reply.text;
+  if (reply instanceof Double || reply instanceof Verbatim) return reply.text;
   throw new UnsupportedError("a command with such a reply");
 }
 

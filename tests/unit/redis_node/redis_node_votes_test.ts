@@ -254,7 +254,7 @@ for (
     const error = counting.errors[0] as ReplyError;
     assert(error instanceof ReplyError && error.prefix === "ERR" && error.permanent);
     const guarded = await bench.send("acquire", new FakeRequest("k", { guardMs: 60_000 }), 3);
-    await bench.answer(`$24\r\nuptime_in_seconds:999999\r\n+OK\r\n-${refusal}\r\n`);
+    await bench.answer(`+OK\r\n-${refusal}\r\n`);
     assertEquals(guarded.answers, [["failed", 3, explanation]]);
     await bench.send("acquire", new FakeRequest("k", { ticket }));
     await bench.answer(`-${refusal}\r\n`);
