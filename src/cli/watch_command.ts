@@ -4,7 +4,7 @@
  * @module
  */
 import { type EventListener, RedlockError } from "../../mod.ts";
-import { list } from "../operate/mod.ts";
+import { list, type ListedLock } from "../operate/mod.ts";
 import { printable } from "../printable.ts";
 import { systemClock } from "../time/clock.ts";
 import { pause } from "../time/pause.ts";
@@ -49,7 +49,8 @@ export class Changes {
   #said: Map<string, readonly [text: string, inspected: Inspected]> = new Map();
 
   /**
-   * Takes in what a look has shown. A resource that it does not show is free.
+   * Takes in what a look has shown. A resource that it does not show is free, unless the list has
+   * failed: then nothing is known.
    *
    * @param inspected The state of each resource.
    * @returns What has changed, each with a line of text; not if only a time to live has, or the
@@ -57,9 +58,11 @@ export class Changes {
    */
   look(inspected: readonly Inspected[]): (readonly [text: string, inspected: Inspected])[] {
     const before = this.#said;
-    this.#said = new Map(
-      inspected.map((it) => [it.key, [`${shownName(it.key)}  ${textOf(it)}`, it]]),
-    );
+    const isUnknown = inspected.some((it) => it.resource === ALL && it.state instanceof Error);
+    this.#said = new Map([
+      ...isUnknown ? before : [],
+      ...inspected.map((it) => [it.key, [`${shownName(it.key)}  ${textOf(it)}`, it]] as const),
+    ]);
     const changed = [...this.#said].filter(([key, [text, { state }]]) => {
       const [textBefore, then] = before.get(key) ?? [];
       return textBefore !== text && !(state instanceof Error && then?.state instanceof Error);
@@ -69,11 +72,15 @@ export class Changes {
   }
 }
 
-/** What is said of a resource that is in a list no longer. */
+/**
+ * What is said of a resource that is in a list no longer: it is free. After a list that failed:
+ * that what is locked is known again.
+ */
 function freed({ key, resource, state }: Inspected): readonly [string, Inspected] {
-  const free = { held: false, mode: undefined, holders: [], remainingMs: 0, waiters: undefined };
-  const now = { ...free, foreign: undefined, votes: state.votes.slice(0, 0) };
-  return [`${shownName(key)}  free`, { key, resource, state: now }];
+  const [text, held] = state instanceof Error ? ["known again", undefined] : ["free", false];
+  const free = { held, mode: undefined, holders: [], remainingMs: 0, waiters: undefined };
+  const now = { ...free, resource, foreign: undefined, votes: state.votes.slice(0, 0) };
+  return [`${shownName(key)}  ${text}`, { key, resource, state: now as ListedLock }];
 }
 
 function textOf({ state }: Inspected): string {

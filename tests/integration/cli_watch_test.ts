@@ -10,15 +10,18 @@ import { shareServers } from "../support/shared_servers.ts";
 const ARGS = ["watch", "--interval", "100ms", "job"];
 const shared = shareServers(3);
 
-Deno.test("hasp watch prints a line for each change, without the lock's value, until a signal ends it", async () => {
+Deno.test("hasp watch prints a line for each change, with --json as JSON, without the lock's value, until a signal ends it", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls);
   await using other = createRedlock(servers.urls);
   await using program = startHasp(ARGS, { urls: servers.urls });
+  await using json = startHasp([...ARGS, "--json"], { urls: servers.urls });
   await program.line(/job {2}free$/);
+  await json.line(/"held":false/);
   const lock = await redlock.acquire("job");
   const { holders: [{ holder }] } = await redlock.inspect("job");
   await program.line(new RegExp(`job {2}held by ${holder} \\S+, 0 waiting$`));
+  await json.line(/"held":true/);
   const waiting = other.acquire("job");
   await program.line(new RegExp(`job {2}held by ${holder} \\S+, 1 waiting$`));
   await lock.release();
@@ -26,25 +29,15 @@ Deno.test("hasp watch prints a line for each change, without the lock's value, u
   await program.line(new RegExp(`job {2}held by (?!${holder})\\w{8} \\S+, 0 waiting$`));
   await next.release();
   program.signal("SIGINT");
+  json.signal("SIGTERM");
   const { code, stdout, stderr } = await program.end();
   assertEquals([code, stderr], [130, ""]);
-  for (const { value } of [lock, next]) assert(!stdout.includes(value));
+  const machine = await json.end();
+  assertEquals(machine.code, 143);
+  for (const { value } of [lock, next]) assert(!(stdout + machine.stdout).includes(value));
   assertMatch(stdout, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}job {2}free\n/);
   assert(!stdout.includes("\x1b"));
-});
-
-Deno.test("hasp watch --json prints a line of JSON for each change", async () => {
-  await using servers = shared.lend();
-  await using redlock = createRedlock(servers.urls);
-  await using program = startHasp([...ARGS, "--json"], { urls: servers.urls });
-  await program.line(/"held":false/);
-  await using _lock = await redlock.acquire("job");
-  const { holders: [{ holder }] } = await redlock.inspect("job");
-  await program.line(/"held":true/);
-  program.signal("SIGTERM");
-  const { code, stdout } = await program.end();
-  assertEquals(code, 143);
-  const [free, held] = stdout.trim().split("\n").map((line) => JSON.parse(line));
+  const [free, held] = machine.stdout.trim().split("\n").map((line) => JSON.parse(line));
   assertEquals([free.key, free.held, free.holders, free.error], ["job", false, [], null]);
   assertEquals([held.held, held.holders[0].holder, held.votes.length], [true, holder, 3]);
   assert(free.timeMs < held.timeMs);
@@ -86,49 +79,34 @@ function watchOnTerminal(urls: readonly string[], resources: string[], rows = 24
   return new Program("script", child);
 }
 
-Deno.test({
-  name: "hasp watch says how many resources do not fit on a low terminal",
-  ignore: !canScript,
-  async fn() {
-    await using servers = shared.lend();
-    await using program = watchOnTerminal(servers.urls, ["b", "c", "d", "e"], 5);
-    await program.line(/… 3 more: the terminal is too small/);
-    await program.write("\x03"); // Ctrl-C
-    assertEquals((await program.end()).code, 130);
-  },
-});
+const LINE = /job {2}free/;
+const REFUSED = /Cannot inspect lock "job": 0 of 1 node answered, 1 failed/;
 
 for (
-  const [rows, term, what] of [
-    [24, "dumb", "understands no escapes"],
-    [0, "xterm", "does not say how large it is"],
-  ] as const
+  const [what, line, { rows = 24, term = "xterm", others = [], urls }] of [
+    ["how many do not fit", /… 3 more: the terminal is too small/, { rows: 5, others: "bcde" }],
+    ["below the table why too few nodes answer", REFUSED, { urls: ["redis://127.0.0.1:1"] }],
+    ["each change as a line if it understands no escapes", LINE, { term: "dumb" }],
+    ["each change as a line if it does not say how large it is", LINE, { rows: 0 }],
+  ] as readonly [
+    string,
+    RegExp,
+    { rows?: number; term?: string; others?: string; urls?: string[] },
+  ][]
 ) {
   Deno.test({
-    name: `hasp watch prints a line for each change on a terminal that ${what}`,
+    name: `hasp watch says on a terminal ${what}`,
     ignore: !canScript,
     async fn() {
       await using servers = shared.lend();
-      await using program = watchOnTerminal(servers.urls, [], rows, term);
-      await program.line(/job {2}free/);
+      await using program = watchOnTerminal(urls ?? servers.urls, [...others], rows, term);
+      await program.line(line);
       await program.write("\x03"); // Ctrl-C
       const { code, stdout } = await program.end();
-      assertEquals([code, stdout.includes("\x1b")], [130, false]);
+      assertEquals([code, stdout.includes("\x1b")], [130, line !== LINE]);
     },
   });
 }
-
-Deno.test({
-  name: "hasp watch says below the table why too few nodes answer",
-  ignore: !canScript,
-  async fn() {
-    await using program = watchOnTerminal(["redis://127.0.0.1:1"], []);
-    await program.line(/job.*unknown/);
-    await program.line(/Cannot inspect lock "job": 0 of 1 node answered, 1 failed/);
-    await program.write("\x03"); // Ctrl-C
-    assertEquals((await program.end()).code, 130);
-  },
-});
 
 Deno.test({
   name: "hasp watch redraws a table in place on a terminal",

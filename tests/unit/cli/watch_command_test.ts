@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { type Inspection, QuorumError, type RedlockError, type Vote } from "../../../mod.ts";
+import type { Inspected } from "../../../src/cli/inspect_command.ts";
 import { Changes } from "../../../src/cli/watch_command.ts";
 
 const VOTES: readonly Vote[] = [{ node: "redis://a:1", outcome: "held", elapsedMs: 1 }];
@@ -57,13 +58,23 @@ Deno.test("Changes says what is wrong with a key that no lock library has set", 
   ]);
 });
 
-Deno.test("Changes says that a resource is free which a list no longer has", () => {
+Deno.test("Changes says that a resource is free which a list no longer has, unless the list failed", () => {
   const changes = new Changes();
   const [a, b] = ["a", "b"].map((name) => ({ resource: name, key: name, state: ALICE }));
-  const texts = (...inspected: typeof a[]) => changes.look(inspected).map(([text]) => text);
-  assertEquals(texts(a), ["a  held by a11ce000, 0 waiting"]);
-  assertEquals(texts(b), ["a  free", "b  held by a11ce000, 0 waiting"]);
-  assertEquals(texts(b), []);
-  const [[text, freed]] = changes.look([]);
-  assertEquals([text, freed.resource, (freed.state as Inspection).held], ["b  free", "b", false]);
+  const failed = { ...a, resource: "*", key: "app:*", state: UNKNOWN };
+  const looks: [shown: Inspected[], said: string[], held?: boolean][] = [
+    [[a], ["a  held by a11ce000, 0 waiting"], true],
+    [[b], ["a  free", "b  held by a11ce000, 0 waiting"], false],
+    [[b], []],
+    [[failed], ["app:*  unknown: Cannot inspect: 2 failed"]],
+    [[failed], []],
+    [[b], ["app:*  known again"]],
+    [[failed], ["app:*  unknown: Cannot inspect: 2 failed"]],
+    [[], ["b  free", "app:*  known again"], false],
+  ];
+  for (const [shown, said, held] of looks) {
+    const changed = changes.look(shown);
+    assertEquals(changed.map(([text]) => text), said);
+    assertEquals((changed[0]?.[1].state as Inspection | undefined)?.held, held);
+  }
 });
