@@ -63,8 +63,8 @@ export class HeldLock extends TimerEntry {
    */
   #sinceMs: number;
   #validityMs: number;
-  /** The last extension, unless it has succeeded. */
-  #unconfirmed: Round | undefined = undefined;
+  /** The last extension, under way or not, unless it has succeeded or its caller gave it up. */
+  unconfirmed: Round | undefined = undefined;
   /** When to extend it next, by the continuous clock, and what extends it. */
   #extendMs: number | undefined = undefined;
   #extend: ((lock: HeldLock) => void) | undefined = undefined;
@@ -117,11 +117,6 @@ export class HeldLock extends TimerEntry {
   /** The fencing token, if there is one. */
   get fencingToken(): number | undefined {
     return this.round.counts?.token;
-  }
-
-  /** Whether the last extension has failed, or is under way. */
-  get isUnconfirmed(): boolean {
-    return this.#unconfirmed !== undefined;
   }
 
   /** Whether it was handed over. */
@@ -237,17 +232,12 @@ export class HeldLock extends TimerEntry {
     return new Error(`it was extended ${times}, the most that 'extensionsMax' allows`);
   }
 
-  /** An extension is on its way. */
-  extensionStarted(extension: Round): void {
-    this.#unconfirmed = extension;
-  }
-
   /**
    * Takes the validity of an extension that succeeded, unless the old one reaches further (step 7).
    */
   extended(extension: Round, validityMs: number): void {
     this.extensions++;
-    if (extension === this.#unconfirmed) this.#unconfirmed = undefined;
+    if (extension === this.unconfirmed) this.unconfirmed = undefined;
     if (extension.startMs + validityMs <= this.endMs) return;
     // mutation: extended-validity-from-the-answers-on
     this.#sinceMs = extension.startMs;
@@ -261,7 +251,7 @@ export class HeldLock extends TimerEntry {
    */
   lose(reason: LockLostReason, cause: Error): void {
     if (this.#end) return;
-    const { votes } = this.#unconfirmed ?? this.round;
+    const { votes } = this.unconfirmed ?? this.round;
     this.#finish(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
     if (reason === "gone" || reason === "closed") this.#takeBack();
@@ -392,7 +382,7 @@ export class HeldLock extends TimerEntry {
     const exhausted = this.#extend && this.exhausted;
     const [reason, cause] = exhausted
       ? ["extensions-max" as const, exhausted]
-      : whyOver(this.client.wheel, this.#sinceMs, this.#validityMs, this.#unconfirmed);
+      : whyOver(this.client.wheel, this.#sinceMs, this.#validityMs, this.unconfirmed);
     // mutation: end-aborts-nothing
     this.lose(reason, cause);
   }

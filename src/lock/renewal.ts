@@ -42,7 +42,7 @@ async function tryExtend(
   const { settings, round: won, client: { extensions, wheel } } = lock;
   if (!extensions.enter()) {
     // One that has failed ends sooner than the locks of a crowd that waits.
-    if (!await extensions.wait(lock.remainingMs(), signal, lock.isUnconfirmed)) return [];
+    if (!await extensions.wait(lock.remainingMs(), signal, !!lock.unconfirmed)) return [];
     if (!lock.active) { // it ended meanwhile
       extensions.leave();
       return [];
@@ -53,7 +53,8 @@ async function tryExtend(
   // mutation: extended-below-the-claim
   ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs(startMs)));
   round.ttlMs = ttlMs;
-  lock.extensionStarted(round);
+  const before = lock.unconfirmed;
+  lock.unconfirmed = round;
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
   const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs(startMs));
   await round.ask(askToExtend, timeoutMs, signal);
@@ -65,6 +66,8 @@ async function tryExtend(
   const extended = round.decision === "granted" && lock.endMs > nowMs && // step 7
     newValidityMs - expiryMarginMs(newValidityMs) > nowMs - startMs && !lock.exhausted;
   if (extended) lock.extended(round, newValidityMs);
+  // given up, which says nothing of the nodes
+  else if (round.decision === "open" && lock.unconfirmed === round) lock.unconfirmed = before;
   report(lock, round, extended);
   if (extended) {
     round.forEachDenied((nodeIndex, missing) => {

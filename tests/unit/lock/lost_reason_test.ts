@@ -34,7 +34,21 @@ const LOSSES: readonly [
     await cluster.advance(TTL_MS / 2);
   }],
   ["closed", "the client closes", {}, (cluster) => cluster.close()],
+  ["expired", "its extension was given up", {}, (cluster, lock) => giveUp(cluster, lock, 10)],
+  ["answers-late", "its second extension was", {}, (cluster, lock) => giveUp(cluster, lock, 130)],
 ];
+
+/** Extends a lock whose nodes hang, gives that up, and lets the nodes answer. */
+async function giveUp(cluster: Cluster, lock: Lock, afterMs: number): Promise<void> {
+  const givenUp = new AbortController();
+  cluster.set("hang");
+  const extending = cluster.rejection(lock.extend({ signal: givenUp.signal }));
+  await cluster.advance(afterMs);
+  givenUp.abort();
+  cluster.resume();
+  await extending;
+  await cluster.advance(TTL_MS);
+}
 
 for (const [reason, what, options, lose] of LOSSES) {
   Deno.test(`a lock is lost for the reason ${reason} if ${what}, in its error and its event`, async () => {
