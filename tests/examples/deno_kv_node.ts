@@ -38,8 +38,11 @@ export function denoKvNode(kv: Deno.Kv, skewMs = 1_000): LockNode {
     name: "deno-kv",
     acquire: ({ keys, value, ttlMs }) =>
       commit(keys, (held) => held ? "no" : { value, untilMs: until(ttlMs) }, true),
-    extend: ({ keys, value, ttlMs }) =>
-      commit(keys, (held) => held?.value === value ? { value, untilMs: until(ttlMs, held) } : "no"),
+    extend: ({ keys, value, ttlMs, shortens }) =>
+      commit(keys, (held) => {
+        if (held?.value !== value) return "no";
+        return { value, untilMs: until(ttlMs, shortens ? null : held) };
+      }),
     release: ({ keys, value }) => commit(keys, (held) => held?.value === value ? null : "no"),
     async inspect(key) {
       const held = alive((await kv.get<Held>(["lock", key])).value);

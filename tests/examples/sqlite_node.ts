@@ -10,7 +10,7 @@ import { DatabaseSync } from "node:sqlite";
 const NOW = "unixepoch('subsec') * 1000";
 const HELD = `key IN (SELECT value FROM json_each(?1)) AND expires > ${NOW}`; // ?1: the keys
 const SET = `INSERT OR REPLACE INTO lock SELECT value, ?2, ${NOW} + ?3 FROM json_each(?1)`;
-const EXTEND = `UPDATE lock SET expires = max(expires, ${NOW} + ?3)`;
+const EXTEND = `UPDATE lock SET expires = max(expires * ?4, ${NOW} + ?3)`;
 const INSPECT = `SELECT value, expires - ${NOW} AS remainingMs FROM lock WHERE ${HELD}`;
 
 /** Keeps locks in a file, for all processes that open it. */
@@ -28,8 +28,9 @@ export class SqliteNode implements LockNode {
     const free = `NOT EXISTS (SELECT 1 FROM lock WHERE ${HELD})`;
     return this.#run(`${SET} WHERE ${free}`, keys, value, ttlMs);
   }
-  extend({ keys, value, ttlMs }: LockRequest): Promise<Grant> {
-    return this.#run(`${EXTEND} WHERE ${HELD} AND value = ?2`, keys, value, ttlMs);
+  extend({ keys, value, ttlMs, shortens }: LockRequest): Promise<Grant> {
+    const longer = shortens ? 0 : 1; // whether a key may keep a longer TTL
+    return this.#run(`${EXTEND} WHERE ${HELD} AND value = ?2`, keys, value, ttlMs, longer);
   }
   release({ keys, value }: LockRequest): Promise<Grant> {
     return this.#run(`DELETE FROM lock WHERE ${HELD} AND value = ?2`, keys, value);
