@@ -71,9 +71,15 @@ export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
 }
 
 /**
- * What a node may be unable to do, by the method that is missing then, in the words of messages.
+ * What a node may be unable to do, by the method that is missing then: an option or a call. All
+ * nodes of this library have queues, and guard.
  */
-const ABILITIES = { raiseCounters: "fencing tokens", adopt: "'adopt'", keys: "lists of keys" };
+const ABILITIES = {
+  raiseCounters: "fencing",
+  adopt: "adopt",
+  keys: "list",
+  leaveQueue: "restartGuardMs",
+};
 type Ability = keyof typeof ABILITIES;
 
 /**
@@ -92,6 +98,6 @@ export function checkAbility(
   const unable = nodes.find((node) => !node[method]);
   if (!unable) return;
   throw new TypeError(
-    `Cannot ${attempt} as node ${unable.name} does not support ${ABILITIES[method]}`,
+    `Cannot ${attempt} as node ${unable.name} does not support '${ABILITIES[method]}'`,
   );
 }

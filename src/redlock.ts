@@ -111,7 +111,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * without waiting, if more than N − quorum nodes refuse for good, such as for a wrong password.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError} If `resource` is not of this form, an option is unknown or of the wrong
-   * type, or `fencing` is set and a node does not support it.
+   * type, or `fencing` or `restartGuardMs` is set and a node does not support it.
    * @throws {RangeError} If there are more than 1 000 resources, or 52 with `any`, an option is out
    * of range, or a key would begin with `hasp:`.
    * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
@@ -218,7 +218,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {QuorumError} If too few nodes answered.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError} If `token` is something else, an option is unknown or of the wrong type, or
-   * a node does not support adopting, or fencing tokens although `fencing` is set.
+   * a node does not support adopting, `fencing` or `restartGuardMs` although that is set.
    * @throws {RangeError} If an option is out of range, or a key would begin with `hasp:`.
    * @throws The reason of `signal`, if it aborts; the lock can still be adopted then.
    * @experimental until 1.0
@@ -233,7 +233,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     const atLeastMs = Math.max(resolved.atLeastMs, given.keptMs);
     const settings: Settings = { ...resolved, atLeastMs, any: false, mode: "exclusive" };
     checkAbility("adopt lock", client.nodes, "adopt");
-    if (settings.fencing) checkAbility("adopt lock", client.nodes, "raiseCounters");
+    checkAbilities("adopt lock", client, settings);
     const call = new LockCall(client, settings, given.resources, "acquire", given);
     return await acquire(call) as LockOf<F>;
   }
@@ -332,10 +332,20 @@ function newCall(
 ): LockCall {
   const { client, options: defaults } = insideOf(redlock, "acquire lock");
   const settings = defaults.resolve("acquire lock", options);
-  const { keyPrefix, any, fencing } = settings;
+  const { keyPrefix, any } = settings;
   const resources = checkResources("acquire lock", resource, keyPrefix, any);
-  if (fencing) checkAbility("acquire lock", client.nodes, "raiseCounters");
+  checkAbilities("acquire lock", client, settings);
   return new LockCall(client, settings, resources, purpose);
+}
+
+/** Checks that every node is able to do what the settings of a call ask for. */
+function checkAbilities(
+  attempt: string,
+  { nodes }: ClientState,
+  { fencing, restartGuardMs }: Settings,
+): void {
+  if (fencing) checkAbility(attempt, nodes, "raiseCounters");
+  if (restartGuardMs > 0) checkAbility(attempt, nodes, "leaveQueue");
 }
 
 /**

@@ -9,8 +9,9 @@ import {
 import fc from "fast-check";
 import { QuorumError, type RedlockError } from "../../../src/errors.ts";
 import { counterHint } from "../../../src/fencing/token.ts";
+import { handOverToken } from "../../../src/lock/hand_over_token.ts";
 import type { RedlockOptions } from "../../../src/options.ts";
-import { Cluster, REASON } from "../../support/cluster.ts";
+import { Cluster, OTHER_VALUE, REASON, TTL_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
@@ -191,21 +192,30 @@ Deno.test("acquire() with fencing that is aborted, or whose client closes, while
   }
 });
 
-Deno.test("Redlock refuses fencing if a node does not support it, and asks nobody", async () => {
-  const cluster = new Cluster(3, { fencing: true });
-  Object.assign(cluster.nodes[1], { raiseCounters: undefined });
-  const { redlock } = cluster;
+Deno.test("Redlock refuses what a node does not support, and asks nobody", async () => {
+  const token = handOverToken({ value: OTHER_VALUE, ttlMs: TTL_MS, keptMs: 0, resources: ["a"] });
   for (
-    const call of [
+    const [options, lacks, what] of [
+      [{ fencing: true }, "raiseCounters", "fencing"],
+      [{ restartGuardMs: TTL_MS }, "leaveQueue", "restartGuardMs"],
+      [{}, "adopt", "adopt"],
+    ] as const
+  ) {
+    const cluster = new Cluster(3, options);
+    Object.assign(cluster.nodes[1], { [lacks]: undefined });
+    const { redlock } = cluster;
+    const acquiring = [
       () => redlock.acquire("a"),
       () => redlock.tryAcquire("a"),
       () => redlock.using("a", () => {}),
-    ]
-  ) {
-    assertEquals(
-      (await assertRejects(call, TypeError)).message,
-      "Cannot acquire lock as node node1 does not support fencing tokens",
-    );
+    ];
+    for (const call of [() => redlock.adopt(token), ...what === "adopt" ? [] : acquiring]) {
+      const verb = acquiring.includes(call) ? "acquire" : "adopt";
+      assertEquals(
+        (await assertRejects(call, TypeError)).message,
+        `Cannot ${verb} lock as node node1 does not support '${what}'`,
+      );
+    }
+    assertEquals(cluster.steps, ["", "", ""]);
   }
-  assertEquals(cluster.steps, ["", "", ""]);
 });

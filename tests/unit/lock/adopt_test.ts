@@ -213,23 +213,6 @@ Deno.test("adopt() rejects at once if the lock is gone, also if nodes that fail 
   ]);
 });
 
-// Nodes and arguments
-
-Deno.test("adopt() throws a TypeError if a node does not support it", async () => {
-  const cluster = new Cluster(3, {}, ([, second]) => {
-    Object.assign(second, { adopt: undefined });
-  });
-  const { redlock } = cluster;
-  const given = { value: OTHER_VALUE, ttlMs: TTL_MS, keptMs: 0, resources: ["a"] };
-  await assertRejects(
-    () => redlock.adopt(handOverToken(given)),
-    TypeError,
-    "Cannot adopt lock as node node1 does not support 'adopt'",
-  );
-  await assertRejects(() => redlock.adopt("nonsense"), TypeError, "must be what 'lock.handOver()'");
-  assertEquals(cluster.asked("adopt"), [0, 0, 0]);
-});
-
 Deno.test("events link the former holder to the one that adopts", async () => {
   const cluster = new Cluster();
   const lock = await cluster.lock();

@@ -107,7 +107,7 @@ Deno.test("list() refuses wrong arguments, and nodes that cannot list their keys
     ["a", "Cannot list locks as 'options' must be an object: current type is 'string'"],
     [{ prefix: 1 }, "Cannot list locks as 'prefix' must be a string: current type is 'number'"],
     [{ prefx: "" }, "Cannot list locks as option 'prefx' is unknown"],
-    [{}, "Cannot list locks as node node0 does not support lists of keys"],
+    [{}, "Cannot list locks as node node0 does not support 'list'"],
   ];
   for (const [options, message] of wrong) {
     await assertRejects(
