@@ -5,6 +5,7 @@
  */
 import { type Attributes, type Meter, metrics, trace, type Tracer } from "@opentelemetry/api";
 import type { EventListener } from "../events.ts";
+import { checkAll, checkOptions, FUNCTION } from "../validate.ts";
 import { LockMetrics } from "./lock_metrics.ts";
 import { LockSpans } from "./lock_spans.ts";
 
@@ -42,6 +43,7 @@ export interface OtelOptions {
  *
  * @param options Where spans and metrics go, and a label for metrics.
  * @returns The listener, for `onEvent`.
+ * @throws {TypeError} If an option is unknown, or `label` is no function.
  *
  * @example A label, and a listener of one's own beside it
  * ```ts
@@ -63,7 +65,9 @@ export interface OtelOptions {
  * ```
  */
 export function otelListener(options: OtelOptions = {}): EventListener {
+  checkOptions("create listener", options, ["tracerProvider", "meterProvider", "label"]);
   const { tracerProvider = trace, meterProvider = metrics, label } = options;
+  checkAll("create listener", { label }, { label: FUNCTION });
   const labelOf = (resources: readonly string[]): Attributes => {
     try {
       return label ? { "redlock.label": label(resources) } : {};

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertGreater, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertGreater, assertRejects, assertThrows } from "@std/assert";
 import { type Span, SpanStatusCode, trace } from "@opentelemetry/api";
 import {
   AggregationTemporality,
@@ -55,6 +55,13 @@ function assertParent(spans: readonly ReadableSpan[], parent: Span): void {
     assertEquals([parentSpanContext?.spanId, parentSpanContext?.traceId], [spanId, traceId], name);
   }
 }
+
+Deno.test("otelListener() refuses an option that it does not know, and a label that is no function", () => {
+  const given: object[] = [{ lable: () => "job" }, { label: "job" }];
+  for (const options of given) {
+    assertThrows(() => otelListener(options), TypeError, Object.keys(options)[0]);
+  }
+});
 
 Deno.test("otelListener() makes spans of a call and its lock below the span of their caller", async () => {
   spanExporter.reset();
