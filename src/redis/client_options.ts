@@ -104,9 +104,9 @@ const CONNECT_RULES: Rules = {
   connectTimeoutMs: POSITIVE,
   // The server refuses another name too, but only once it is connected to.
   clientName: {
+    type: "string",
     text: "must be printable ASCII without spaces",
     holds: (name: string) => /^[!-~]+$/u.test(name),
-    isForm: true,
   },
   credentials: FUNCTION,
   connect: FUNCTION,

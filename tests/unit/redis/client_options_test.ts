@@ -13,7 +13,7 @@ const NAMES =
 
 const TIMEOUT = "must be a finite number greater than 0: current value is";
 const LIMIT = "must be greater than 0: current value is";
-const CLIENT_NAME = "'clientName' must be printable ASCII without spaces";
+const CLIENT_NAME = "'clientName' must be printable ASCII without spaces: current value is";
 
 const PEM = "-----BEGIN CERTIFICATE-----";
 const TOGETHER = "'tls.cert' and 'tls.key' need each other";
@@ -48,7 +48,9 @@ const BAD: readonly (readonly [options: unknown, reason: string])[] = [
   ],
   [{ connect: {} }, "'connect' must be a function: current type is 'object'"],
   [{ credentials: "pw" }, "'credentials' must be a function: current type is 'string'"],
-  ...["a b", "", "a\n", "é"].map((clientName) => [{ clientName }, CLIENT_NAME] as const),
+  ...["a b", "", "a\n", "é"].map((clientName) => {
+    return [{ clientName }, `${CLIENT_NAME} ${JSON.stringify(clientName)}`] as const;
+  }),
 ];
 
 for (const [options, reason] of BAD) {
