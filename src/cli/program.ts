@@ -46,7 +46,7 @@ export function createProgram(onExitCode: OnExitCode): Command {
     .description("Locks that many machines share, for shells, cron jobs and operators.")
     .version(VERSION, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
-    .helpCommand("help [command]", "print the help of a command")
+    .helpCommand(false)
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({
@@ -65,6 +65,7 @@ export function createProgram(onExitCode: OnExitCode): Command {
   addCheck(program, onExitCode);
   addTimeline(program, onExitCode);
   addDemo(program, onExitCode);
+  addHelp(program);
   return program;
 }
 
@@ -303,6 +304,18 @@ function addDemo(program: Command, onExitCode: OnExitCode): void {
     .action(async () => {
       const { demo } = await import("./demo/demo_command.ts");
       onExitCode(await demo());
+    });
+}
+
+/** Commander's own prints the help of the program in place of that of an unknown command. */
+function addHelp(program: Command): void {
+  program.command("help")
+    .summary("print the help of a command")
+    .argument("[command]")
+    .action((name?: string) => {
+      const named = program.commands.find((command) => command.name() === name);
+      if (name && !named) program.error(`error: unknown command '${name}'`);
+      (named ?? program).outputHelp();
     });
 }
 

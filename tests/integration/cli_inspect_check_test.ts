@@ -182,6 +182,10 @@ Deno.test("hasp prints its help and its version, and ends with 125 for what it d
   const lines = `${help.stdout}${runHelp.stdout}`.split("\n");
   assertEquals(lines.filter((line) => line.length > 80), []); // a terminal's columns
   assertMatch((await hasp(["--version"])).stdout, /^\d+\.\d+\.\d+/);
-  assertEquals((await hasp(["nonsense"])).code, 125);
+  assertEquals((await hasp(["help", "run"])).stdout, runHelp.stdout);
   assertEquals((await hasp([])).code, 125);
+  for (const args of [["nonsense"], ["help", "nonsense"]]) {
+    const { code, stderr } = await hasp(args);
+    assertEquals([code, stderr], [125, "hasp: unknown command 'nonsense'\n"]);
+  }
 });

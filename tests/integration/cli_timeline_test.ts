@@ -61,10 +61,12 @@ Deno.test("hasp timeline ends with 125 if there is no event, and says which line
 
 Deno.test("hasp run runs on if the file of --events cannot be written, and says so once", async () => {
   await using servers = shared.lend();
-  const args = ["run", "-r", "job", "--events", "/nowhere/events.jsonl", "--", "echo", "ran"];
-  const { code, stdout, stderr } = await hasp(args, servers);
+  const args = ["--json", "--events", "/nowhere/events.jsonl", "--", "echo", "ran"];
+  const { code, stdout, stderr } = await hasp(["run", "-r", "job", ...args], servers);
   assertEquals([code, stdout], [0, "ran\n"]);
-  assertEquals(stderr.match(/Cannot write/gu)?.length, 1);
+  const problems = stderr.trim().split("\n").map((line) => JSON.parse(line))
+    .filter(({ type }) => type === "problem").map(({ text }) => text.split(":")[0]);
+  assertEquals(problems, ["Cannot write /nowhere/events.jsonl"]);
 });
 
 Deno.test("hasp shows resources whose names look like addresses with credentials as they are", async () => {

@@ -35,20 +35,21 @@ export type RunEvent =
 /** Says what has happened, if that is to be said. */
 export function logEvent(options: LogOptions, event: RunEvent): void {
   const { verbose, json, events } = options;
-  if (events) recordEvent(events, options.label ?? processName(), event);
+  if (events) recordEvent(events, options, event);
   if (json) printError(jsonLine({ timeMs: systemClock.wallMs(), ...plainEvent(event) }));
   else if (verbose) printErrorNames(eventText(event));
 }
 
 /** Appends an event to a file, as one write, because several processes may do so. */
-function recordEvent(file: string, process: string, event: RunEvent): void {
+function recordEvent(file: string, options: LogOptions, event: RunEvent): void {
+  const { label: process = processName() } = options;
   const line = jsonLine({ timeMs: systemClock.wallMs(), process, ...plainEvent(event) });
   try {
     appendFileSync(file, `${line}\n`);
   } catch (error) {
     if (failed.has(file)) return;
     failed.add(file);
-    printError(messageOf(new Error(`Cannot write ${file}: ${(error as Error).message}`)));
+    logProblem(options, new Error(`Cannot write ${file}: ${(error as Error).message}`));
   }
 }
 

@@ -95,46 +95,25 @@ Deno.test("formatInspected() aligns cells in colours", () => {
 });
 
 Deno.test("toJson() has null for what is not known, and no control characters of servers", () => {
-  const common = { resource: "a", key: "app:a", mode: null, foreign: null, error: null };
   const votes = [
-    { node: "redis://a:1", outcome: "held", elapsedMs: 1 },
-    { node: "redis://b:2", outcome: "held", elapsedMs: 2 },
+    ...VOTES.slice(0, 2),
     { node: "redis://c:3", outcome: "failed", elapsedMs: 3, error: "gone\\u{1b}[2J" },
   ];
+  const [holder, acquiredAt] = ["0123abcd", "2026-02-03T04:05:06.000Z"];
+  const common = { resource: "a", key: "app:a", mode: null, foreign: null, error: null, votes };
+  const exclusive = { ...common, held: true, mode: "exclusive" };
+  const holders = [{ holder, label: "web-3:1234", acquiredAt }];
+  const others = [{ holder, label: null, acquiredAt: null }];
+  const { foreign } = FOREIGN;
+  const error = { code: "NO_QUORUM", message: "Cannot inspect lock: 1 of 3" };
+  const none = { holders: [], waiters: null };
   assertEquals(
     [HELD, FREE, FOREIGN, UNKNOWN].map((state) => toJson({ resource: "a", key: "app:a", state })),
     [
-      {
-        ...common,
-        held: true,
-        remainingMs: 12_345,
-        mode: "exclusive",
-        holders: [
-          { holder: "0123abcd", label: "web-3:1234", acquiredAt: "2026-02-03T04:05:06.000Z" },
-        ],
-        waiters: 2,
-        votes,
-      },
-      { ...common, held: false, remainingMs: 0, holders: [], waiters: null, votes: FREE.votes },
-      {
-        ...common,
-        held: true,
-        remainingMs: null,
-        mode: "exclusive",
-        holders: [{ holder: "0123abcd", label: null, acquiredAt: null }],
-        waiters: null,
-        foreign: "has no TTL, so no lock library set it",
-        votes,
-      },
-      {
-        ...common,
-        held: null,
-        remainingMs: null,
-        holders: [],
-        waiters: null,
-        error: { code: "NO_QUORUM", message: "Cannot inspect lock: 1 of 3" },
-        votes,
-      },
+      { ...exclusive, remainingMs: 12_345, holders, waiters: 2 },
+      { ...common, held: false, remainingMs: 0, ...none, votes: FREE.votes },
+      { ...exclusive, remainingMs: null, holders: others, waiters: null, foreign },
+      { ...common, held: null, remainingMs: null, ...none, error },
     ],
   );
 });
