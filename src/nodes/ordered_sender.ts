@@ -152,9 +152,14 @@ export class OrderedSender implements CommandSender {
     this.#events = events;
     this.#exchanges = new Exchanges(client, wheel);
     this.#late = new LateAcquires(wheel, (releases) => {
-      // whole, so that one command is enough
-      const args = commandOf(releaseOperation(releases), releases, "EVAL");
-      this.submit({ args, keys: releases.keys, releases }, NOBODY, undefined, 0);
+      const command = {
+        keys: releases.keys,
+        releases,
+        get args() { // as of when it is sent, and whole, so that one command is enough
+          return commandOf(releaseOperation(releases), releases, "EVAL");
+        },
+      };
+      this.submit(command, NOBODY, undefined, 0);
     });
   }
 

@@ -1,7 +1,8 @@
 /**
  * Releases that did not reach their node, and tickets that are still in its queues: sent when it
- * can be reached. Each is kept until its keys or its queues are gone, and not much longer: so there
- * are at most twice as many as the client can have left there.
+ * can be reached. A release is kept until its keys are gone, even if it has a ticket, which may
+ * stay in its queues for longer; a ticket alone is kept until its queues are gone. Neither is kept
+ * much longer: so there are at most twice as many as the client can have left there.
  *
  * @module
  */
@@ -128,7 +129,10 @@ export class PendingReleases {
   #send(count: number): void {
     const releases = this.#due();
     this.#releases = releases.slice(count);
-    for (const release of releases.slice(0, count)) this.#sendOne(release);
+    for (const release of releases.slice(0, count)) {
+      release.shared = undefined; // an earlier command may say for how long its keys live on
+      this.#sendOne(release);
+    }
   }
 
   /** Those whose keys or queues may still be there. */

@@ -132,6 +132,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
+    this.#grouping.flushFor([key]);
     return inspectKey(this.#connection, this.name, key);
   }
 
@@ -306,14 +307,17 @@ class RequestCommand implements LockCommand, Asked {
   readonly operation: Operation;
   readonly request: QuorumRequest;
   readonly call: Call;
-  readonly args: readonly string[];
   bytes: LockCommand["bytes"] = undefined;
 
   constructor(operation: Operation, request: QuorumRequest, call: Call) {
     this.operation = operation;
     this.request = request;
     this.call = call;
-    this.args = commandOf(operation, request, call);
+  }
+
+  /** As of now: the longer the command waits, the shorter keys are to live on. */
+  get args(): readonly string[] {
+    return commandOf(this.operation, this.request, this.call);
   }
 
   /** What else is sent about one of them keeps its order. */

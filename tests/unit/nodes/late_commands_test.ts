@@ -60,6 +60,18 @@ Deno.test("commandNode() gives the former value back to a key that an adoption t
   });
 });
 
+Deno.test("commandNode() shortens a key by the time that is left when the command is sent, however long it has waited", async () => {
+  await withCommandNode({}, async (client, node) => {
+    client.fate = ([name]) => name === "SET" ? { after: pause(10) } : {};
+    const untilMs = systemClock.monotonicMs() + 1_000;
+    const keptMs = () => untilMs - systemClock.monotonicMs();
+    ask(node, "acquire");
+    node.release(new FakeRequest("k", { ttlMs: TTL_MS, keptMs }), 0);
+    await eventually(() => client.named("EVAL").length > 0);
+    assertLess(Number(client.named("EVAL")[0].at(-2)), 995);
+  });
+});
+
 /**
  * What a client returns for an acquisition that a gateway gave up on, and the end of the message
  * that it becomes.

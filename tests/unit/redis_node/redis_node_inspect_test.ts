@@ -2,6 +2,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import type { KeyState } from "../../../src/quorum/lock_node.ts";
 import { ConnectionError } from "../../../src/redis/errors.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
+import { FakeRequest } from "../../support/fake_request.ts";
 import { wire } from "../../support/fake_transport.ts";
 import { test } from "../../support/redis_node_bench.ts";
 import { LOST } from "../../support/stream_bench.ts";
@@ -55,6 +56,23 @@ for (const [what, replies, expected] of STATES) {
     assertEquals(await inspecting, expected);
   });
 }
+
+test.opened("RedisNode.inspect() sees what the releases before it in its tick have done", async (bench) => {
+  const { transport } = bench;
+  const { write } = transport;
+  const first = Promise.withResolvers<number>();
+  transport.write = () => first.promise; // so what follows is not written at the end of its tick
+  await bench.send("acquire", new FakeRequest("m"));
+  transport.write = write;
+  for (const key of ["k", "l"]) bench.release(new FakeRequest(key));
+  const inspecting = bench.node.inspect("l");
+  await runMicrotasks();
+  first.resolve(wire("SET", "m", "v", "NX", "PX", "1000").length);
+  await runMicrotasks();
+  assertEquals(bench.written.indexOf("EVAL") < bench.written.indexOf("GET"), true);
+  await bench.feed("+OK\r\n*2\r\n:1\r\n:1\r\n$-1\r\n:-2\r\n:0\r\n+none\r\n");
+  assertEquals(await inspecting, undefined);
+});
 
 test.opened("RedisNode.inspect() rejects if the connection breaks between two replies, and while it is down", async (bench) => {
   for (const replies of ["$1\r\nv\r\n:700\r\n", undefined]) {

@@ -89,6 +89,12 @@ for (const [mode, script] of [[undefined, EXTEND], ["shared", EXTEND_SHARED]] as
     const written = await bench.reconnect();
     const leftMs = String(Math.ceil(keptMs()));
     assertEquals(written, wire("EVAL", script.source, "1", "k", "v", leftMs, "1"));
+    for (const delayMs of [100, 200]) { // each time it is refused it asks for less
+      await bench.answer("-BUSY no\r\n");
+      await bench.advance(delayMs);
+      const words = ["1", "k", "v", String(Math.ceil(keptMs())), "1"];
+      assertEquals(bench.written, wire("EVALSHA", script.sha1, ...words));
+    }
     await bench.hangUp();
     await bench.clock.advance(60_000);
     const { source } = mode ? RELEASE_SHARED : RELEASE;
