@@ -155,6 +155,7 @@ export class ReleaseSubscription {
     };
     // Later, because the client may call the listener at once.
     const end = Promise.resolve().then(() => {
+      ended.signal.throwIfAborted();
       return this.#server.subscribe!(this.#channel, listener, ended.signal);
     });
     const attempt = this.#attempt = { ended, end };

@@ -64,6 +64,10 @@ class Bench {
     const subscribe: SubscribeChannel = (...args) => this.#begin(...args);
     const server = { name: "a", wheel: this.wheel, open: () => commands, subscribe };
     this.subscription = new ReleaseSubscription(server, commands);
+    this.open();
+  }
+
+  open(): void {
     this.subscription.open({
       id: "me",
       onSubscribed: () => this.events.push("subscribed"),
@@ -154,6 +158,14 @@ test("subscribes at once, and passes text and bytes on", async (bench) => {
   bench.attempt.listener.onMessage("me:1");
   bench.attempt.listener.onMessage(new TextEncoder().encode("me:2"));
   assertEquals(bench.events, ["subscribed", "message: me:1", "message: me:2"]);
+});
+
+test("that is closed in the tick in which it is opened asks for nothing", async (bench) => {
+  const { length } = bench.attempts;
+  await bench.close();
+  bench.open();
+  await bench.close();
+  assertEquals(bench.attempts.length, length);
 });
 
 test("waits longer after each loss in a row, and starts over once a subscription has lasted", async (bench) => {
