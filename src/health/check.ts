@@ -95,6 +95,9 @@ async function ask(
  * made of it are printable too. Others are left out: the node may be anybody's.
  */
 function diagnosisOf(report: NodeDiagnosis): NodeDiagnosis {
+  if (typeof report !== "object" || report === null) {
+    throw new TypeError("its diagnose() gave no report");
+  }
   const fields = Object.entries(TYPES).flatMap(([name, type]) => {
     const value: unknown = report[name as keyof NodeDiagnosis];
     if (typeof value !== type || value === null) return [];

@@ -33,8 +33,8 @@ const OPTION_NAMES: readonly string[] = ["url", "token", "timeoutMs"];
 /** Options of {@linkcode upstashNode}. */
 export interface UpstashNodeOptions {
   /**
-   * The REST URL of the database: `https:`, or `http:` for a server of your own. A redirect is an
-   * error.
+   * The REST URL of the database: `https:`, or `http:` for a server of your own; perhaps with a
+   * path, which is a part of the node's name. A redirect is an error.
    */
   readonly url: string | URL;
   /** The token of the database that allows to write. */
@@ -59,7 +59,8 @@ interface Result {
  * events.
  *
  * @param options Where the database is, and its token.
- * @returns The node, for `new Redlock(nodes)`; its name is the host of the URL.
+ * @returns The node, for `new Redlock(nodes)`; its name is the host of the URL, and the path if
+ * there is one.
  * @throws {TypeError} If an option is missing, unknown or of the wrong type.
  * @throws {RangeError} If `timeoutMs` is out of range.
  */
@@ -74,7 +75,7 @@ export function upstashNode(options: UpstashNodeOptions): LockNode {
     return readJson(await request(new URL(path, url), init));
   };
   return commandNode({
-    name: url.host,
+    name: `${url.host}${url.pathname.slice(0, -1)}`,
     timeoutMs,
     // A gateway or a browser may send a request again.
     resends: true,
@@ -97,8 +98,10 @@ function checked(options: UpstashNodeOptions): UpstashNodeOptions & { readonly u
   const { url, token, timeoutMs } = options;
   // A token in an error or in a name would be a secret in a log, so neither is shown.
   const base = URL.canParse(String(url)) ? new URL(url) : undefined;
-  if (!base || !/^https?:$/u.test(base.protocol) || base.username || base.password) {
-    const message = "'url' must be the database's REST URL: https://host, without credentials";
+  const rest = base && `${base.username}${base.password}${base.search}${base.hash}`;
+  if (!base || !/^https?:$/u.test(base.protocol) || rest) {
+    const message =
+      "'url' must be the database's REST URL: https://host[/path], without credentials and parameters";
     throw new TypeError(`Cannot ${ATTEMPT} as ${message}`);
   }
   // Some runtimes repeat what they refuse in a header.

@@ -168,12 +168,22 @@ Deno.test("upstashNode() shows the database's error for a wrong token, without t
   assertEquals(error.message.includes("wrong"), false, error.message);
 });
 
+Deno.test("upstashNode() names a node by the host and the path of its URL", () => {
+  for (const name of ["eu-1.example.com", "127.0.0.1:8080/one", "127.0.0.1:8080/two/x"]) {
+    for (const end of ["", "/"]) {
+      assertEquals(upstashNode({ url: `https://${name}${end}`, token: "t" }).name, name);
+    }
+  }
+});
+
 Deno.test("upstashNode() reports bad options, and shows no secret", () => {
   const url = "https://eu-1.example.com";
   const wrong: [unknown, string][] = [
     [{ url: "eu-1.example.com", token: "t" }, "'url' must be"],
     [{ url: "rediss://eu-1.example.com", token: "t" }, "'url' must be"],
     [{ url: "https://:secret@eu-1.example.com", token: "t" }, "'url' must be"],
+    [{ url: `${url}/?db=secret`, token: "t" }, "'url' must be"],
+    [{ url: `${url}/#secret`, token: "t" }, "'url' must be"],
     [{ url, token: "" }, "'token' must be a non-empty string"],
     [{ url }, "'token' must be a non-empty string"],
     [

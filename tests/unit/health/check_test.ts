@@ -42,6 +42,7 @@ for (
     ["throws", () => {
       throw new Error("thrown");
     }, "thrown"],
+    ["gives no report", () => Promise.resolve(undefined!), "its diagnose() gave no report"],
     ["hangs", hang, "no answer within 100 ms"],
   ] as const
 ) {
