@@ -29,6 +29,7 @@ const SHOWN_HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5}(?!\w))?/iu;
 const PORT_RULE = "its port must be an integer from 1 to 65535";
 const SCHEME_RULE =
   "its scheme must be 'redis', 'rediss', 'valkey', 'valkeys' or 'redis+unix': current value is";
+const HOST_RULE = "its 'host' must be a host name or an IP address, without brackets and port";
 const UNIX_RULE =
   "the address of a socket must have the form 'redis+unix:///path/to.sock', without credentials";
 
@@ -155,12 +156,12 @@ class Invalid {
   }
 }
 
-function toUrl(text: string): URL {
+function toUrl(text: string, reason = "it is not a URL such as 'redis://10.0.0.1:6379'"): URL {
   try {
     return new URL(text);
   } catch {
     // The runtime's own error repeats its input, and with it the password.
-    throw new Invalid("it is not a URL such as 'redis://10.0.0.1:6379'");
+    throw new Invalid(reason);
   }
 }
 
@@ -179,9 +180,8 @@ function addressOfUrl(url: URL): RedisAddress {
  */
 function addressOfParts(parts: AddressParts): RedisAddress {
   if (typeof parts !== "object" || parts === null) {
-    throw new Invalid(
-      `it must be a string, a URL or an object with a 'host': current type is '${typeof parts}'`,
-    );
+    const current = parts === null ? "value is null" : `type is '${typeof parts}'`;
+    throw new Invalid(`it must be a string, a URL or an object with a 'host': current ${current}`);
   }
   const fields = parts as Readonly<Record<string, unknown>>;
   if (CLIENT_METHODS.some((name) => typeof fields[name] === "function")) {
@@ -201,6 +201,7 @@ function addressOfParts(parts: AddressParts): RedisAddress {
       throw new Invalid(`its '${name}' must be a string`);
     }
   }
+  if (path && tls) throw new Invalid("it has both a 'path' and 'tls': a socket has no TLS");
   if (!host && !path) throw new Invalid("it has neither a 'host' nor a 'path'");
   if (!isPort(String(port))) throw new Invalid(PORT_RULE);
   const escaped = (text: string) => text.split("/").map(encodeURIComponent).join("/");
@@ -208,7 +209,10 @@ function addressOfParts(parts: AddressParts): RedisAddress {
   const url = path
     ? `redis+unix://${escaped(path)}?db=${db}`
     : `${tls ? "rediss" : "redis"}://${hostname}:${port}/${db}`;
-  return { ...addressOfUrl(toUrl(url)), ...credentialsOf(username ?? "", password ?? "") };
+  return {
+    ...addressOfUrl(toUrl(url, HOST_RULE)),
+    ...credentialsOf(username ?? "", password ?? ""),
+  };
 }
 
 function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {

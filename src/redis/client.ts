@@ -19,6 +19,7 @@ import { checkReplies, type CommandArgument, commandArguments } from "./command_
 import type { Command } from "./encoder.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import { REPLY_BYTES_MAX, REPLY_ELEMENTS_MAX } from "./decoder.ts";
+import { isServing } from "./dialer.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply, Reply } from "./reply.ts";
 import { textReply } from "./reply.ts";
@@ -158,8 +159,8 @@ export class RedisClient implements AsyncDisposable {
    * @returns The reply, with bulk strings decoded as UTF-8. An error inside an array is an element
    * of the array.
    * @throws {ReplyError} If the server replies with an error.
-   * @throws {ConnectionError} If the connection is down (`outcome` is `"not-sent"`), or is lost
-   * before the reply (`"unknown"`).
+   * @throws {ConnectionError} If the connection is down, or 16 384 commands wait for replies
+   * (`outcome` is `"not-sent"`); or if it is lost before the reply (`"unknown"`).
    * @throws {TypeError} If the command is empty, an argument or the signal is of the wrong type, or
    * it is a command after which replies match no commands any more: one that subscribes or
    * unsubscribes, `MONITOR`, `SYNC`, `PSYNC`, `REPLCONF`, `RESET`, `CLIENT REPLY` or `HELLO 3`;
@@ -209,6 +210,8 @@ export class RedisClient implements AsyncDisposable {
     const limit = this.#wheel.deadline(this.#connectTimeoutMs, () => this.#connection.timeOut());
     try {
       await this.send(["PING"]);
+    } catch (error) {
+      if (!(error instanceof ReplyError && isServing(error))) throw error;
     } finally {
       this.#wheel.cancel(limit);
     }
@@ -221,8 +224,9 @@ export class RedisClient implements AsyncDisposable {
   }
 
   /**
-   * Closes the connection. Commands without a reply after 250 ms reject with a {@linkcode
-   * ConnectionError}. Idempotent.
+   * Closes the connection. Waits for replies that are due while at least one comes every 250 ms,
+   * for 20 s at most; then commands without a reply reject with a {@linkcode ConnectionError}.
+   * Idempotent.
    */
   async close(): Promise<void> {
     await this.#connection.close();
@@ -236,7 +240,8 @@ export class RedisClient implements AsyncDisposable {
 }
 
 /**
- * Connects to a server, logs in and waits for its first reply, within `connectTimeoutMs` in all.
+ * Connects to a server, logs in and waits for its first reply, within `connectTimeoutMs` in all; if
+ * that fails, closing the connection may take up to 250 ms more.
  *
  * @param address The address of the server: `redis://[user[:password]@]host[:port][/db]`,
  * `rediss://…` for TLS (`valkey://` and `valkeys://` mean the same), or

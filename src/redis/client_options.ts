@@ -23,9 +23,9 @@ export interface ClientOptions {
    */
   connectTimeoutMs?: number | undefined;
   /**
-   * Timeout for silence: if replies are due and nothing arrives for this long, in milliseconds, the
-   * connection is closed and replaced. Greater than 0; `Infinity` turns it off, for commands that
-   * block, such as `BLPOP`.
+   * Timeout for silence: if replies are due and nothing arrives for this long, in milliseconds, and
+   * at the latest after one and a half times as long, the connection is closed and replaced.
+   * Greater than 0; `Infinity` turns it off, for commands that block, such as `BLPOP`.
    *
    * @default {2000}
    */

@@ -30,7 +30,7 @@ export function commandArguments(command: readonly CommandArgument[]): (string |
   if (!Array.isArray(command) || command.length === 0) {
     throw new TypeError("Cannot encode command as it must be an array of at least one argument");
   }
-  return command.map(checkArgument);
+  return Array.from(command, checkArgument); // `map` would skip holes
 }
 
 /**

@@ -60,6 +60,13 @@ const ENDING_MS = 50;
  * undo is cut off.
  */
 const CLOSE_GRACE_MS = 250;
+/** How often it does that at most: for 20 seconds in all. */
+const CLOSE_GRACES_MAX = 80;
+/**
+ * A server that closes a connection because of an error that it answered does so within this time,
+ * in milliseconds.
+ */
+const REFUSED_MS_MAX = 1_000;
 
 /** Callbacks of the owner of a connection about its server. */
 export interface AvailabilityEvents {
@@ -270,7 +277,9 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
 
   /** Part of {@linkcode WireOwner}. */
   onLost(cause: unknown): void {
-    if (this.#refusal) this.#lose("was refused", this.#refusal);
+    const silentMs = this.#wheel.clock.monotonicMs() - this.receivedAtMs;
+    const refusal = silentMs < REFUSED_MS_MAX && this.#refusal;
+    if (refusal) this.#lose("was refused", refusal);
     else this.#lose("was lost", cause);
   }
 
@@ -355,7 +364,7 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
 
   #onFirstReply(reply: RawReply): void {
     if (reply instanceof ReplyError) {
-      this.#refusal = reply;
+      if (!reply.commandRefused) this.#refusal = reply;
       return;
     }
     this.#served = true;
@@ -442,8 +451,10 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
       this.#state = "closing";
       const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
       for (
-        let settled = -1;
-        this.#queue.settled > settled && this.#queue.length > 0 && !this.#wheel.closed;
+        let settled = -1, graces = 0;
+        this.#queue.settled > settled && this.#queue.length > 0 && !this.#wheel.closed &&
+        graces < CLOSE_GRACES_MAX;
+        graces++
       ) {
         settled = this.#queue.settled;
         await settledWithin(this.#wheel, drained, CLOSE_GRACE_MS);

@@ -17,10 +17,7 @@ import type { RawReply } from "./reply.ts";
 /** How long a connection must live before failures are forgotten, in milliseconds. */
 const LIVED_MS = 2_000;
 
-/**
- * Commands that a user may lack the right to: a name is no reason to do without the server, and a
- * refusal answers a PING.
- */
+/** Commands whose replies need not be good: a connection does without a name. */
 const OPTIONAL_COMMANDS: readonly string[] = ["CLIENT", "PING"];
 /** The tag of these. */
 const OPTIONAL = 1;
@@ -220,7 +217,7 @@ export class Login implements ReplyReceiver {
   onReply(reply: RawReply, _context: unknown, tag: number): void {
     this.due--;
     // mutation: refused-login-accepted
-    if (reply instanceof ReplyError && !(tag === OPTIONAL && reply.commandRefused)) {
+    if (reply instanceof ReplyError && !(tag === OPTIONAL && isServing(reply))) {
       this.#onEnd(reply);
     } else if (this.due === 0) {
       this.#onEnd();
@@ -229,6 +226,14 @@ export class Login implements ReplyReceiver {
 
   /** Part of {@linkcode ReplyReceiver}: the connection is lost. */
   onFailure(): void {}
+}
+
+/**
+ * Whether an error shows that the server serves: it refuses this command to the user, or takes no
+ * writes while it cannot save its data, and refuses PING with them.
+ */
+export function isServing({ commandRefused, prefix }: ReplyError): boolean {
+  return commandRefused || prefix === "MISCONF";
 }
 
 /** The commands that log in, select the database and name the connection, in their order. */

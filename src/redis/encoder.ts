@@ -56,8 +56,9 @@ let used = 0;
  */
 export function encodeCommand(args: readonly (string | Uint8Array)[]): EncodedCommand {
   const room = roomFor(args);
-  if (room > slab.length - used) {
-    slab = new Uint8Array(Math.max(SLAB_BYTES, room));
+  if (room > SLAB_BYTES) return write(new Uint8Array(room), 0, args);
+  if (room > SLAB_BYTES - used) {
+    slab = new Uint8Array(SLAB_BYTES);
     used = 0;
   }
   const command = write(slab, used, args);
@@ -138,6 +139,7 @@ let last: EncodedCommand & { readonly bytes: Uint8Array } | undefined;
 
 /** The bytes of a command, or of adjacent ones, as an array. */
 export function bytesOf({ slab, start, end }: EncodedCommand): Uint8Array {
+  if (slab.length > SLAB_BYTES) return slab.subarray(start, end); // not kept beyond its write
   if (last?.slab !== slab || last.start !== start || last.end !== end) {
     last = { slab, start, end, bytes: slab.subarray(start, end) };
   }

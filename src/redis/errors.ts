@@ -45,7 +45,7 @@ export abstract class RedisError extends Error {
 const ECHOED_ARGUMENTS = /,? with args beginning with:.*$/su;
 /** Prefixes that decide what the client does next. They are kept even if they contain a secret. */
 const ACTED_ON =
-  /^(?:BUSY|CROSSSLOT|DENIED|ERR|LOADING|MASTERDOWN|MOVED|NOAUTH|NOPERM|NOSCRIPT|READONLY|WRONGPASS|WRONGTYPE)(?= |$)/u;
+  /^(?:BUSY|CROSSSLOT|DENIED|ERR|LOADING|MASTERDOWN|MISCONF|MOVED|NOAUTH|NOPERM|NOSCRIPT|READONLY|WRONGPASS|WRONGTYPE)(?= |$)/u;
 
 /** Thrown if the server replied with an error, such as `NOAUTH Authentication required.` */
 export class ReplyError extends RedisError {

@@ -48,6 +48,7 @@ const BAD: readonly (readonly [options: unknown, reason: string])[] = [
   ],
   [{ connect: {} }, "'connect' must be a function: current type is 'object'"],
   [{ credentials: "pw" }, "'credentials' must be a function: current type is 'string'"],
+  [{ clientName: 5 }, "'clientName' must be a string: current type is 'number'"],
   ...["a b", "", "a\n", "é"].map((clientName) => {
     return [{ clientName }, `${CLIENT_NAME} ${JSON.stringify(clientName)}`] as const;
   }),

@@ -158,6 +158,14 @@ Deno.test("RedisClient.address shows no credentials", async () => {
 
 // connect()
 
+Deno.test("connect() takes it for a reply if a server that cannot save its data refuses PING", async () => {
+  const network = new FakeNetwork();
+  const connecting = connect("redis://h", { connect: network.connect });
+  await runMicrotasks();
+  network.last.feed("-MISCONF no snapshots\r\n");
+  await (await connecting).close();
+});
+
 for (
   const [what, address, bytes] of [
     ["a port that takes no connection", "redis://h", undefined],

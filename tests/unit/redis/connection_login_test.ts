@@ -92,6 +92,23 @@ test("Connection that was lost is open again when the server has answered a PING
   assertEquals(bench.replies.slice(2), [[3, "three"]]);
 });
 
+for (
+  const [word, open] of [
+    ["NOPERM", true],
+    ["MISCONF", true],
+    ["LOADING", false],
+    ["BUSY", false],
+    ["MASTERDOWN", false],
+  ] as const
+) {
+  test.open(`Connection that was lost is ${open ? "open again" : "still down"} if ${word} answers its PING`, async (bench) => {
+    await bench.hangUp();
+    await bench.nextStream();
+    await bench.answer(`-${word} no\r\n`);
+    assertEquals(bench.connection.open, open);
+  });
+}
+
 test("Connection shows no password and no arguments in any error", async (bench) => {
   bench.use({}, "redis://user:hunter2@h");
   const set = ["SET", "k", "secret"];

@@ -5,7 +5,7 @@ import { test } from "../../support/connection_bench.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { PING } from "../../support/fake_transport.ts";
 import type { OnChunk } from "../../../src/transport/transport.ts";
-import { NAME } from "../../support/stream_bench.ts";
+import { LOST, NAME } from "../../support/stream_bench.ts";
 
 // Losing it
 
@@ -15,6 +15,17 @@ test.open("Connection is lost if a write fails, with the failure as the cause", 
   assertEquals(bench.replies, [[1, `Connection to ${NAME} was lost: broken pipe`, "unknown"]]);
   assertStrictEquals(bench.errors[0].cause, cause);
 });
+
+for (const [refusal, passedMs] of [["NOPERM no right to 'ping'", 0], ["ERR no", 1_000]] as const) {
+  test(`Connection does not take ${refusal} for the reason why it was lost ${passedMs} ms later`, async (bench) => {
+    await bench.submit(1);
+    await bench.feed(`-${refusal}\r\n`);
+    await bench.submit(2);
+    await bench.advance(passedMs);
+    await bench.hangUp();
+    assertEquals(bench.replies[1], [2, LOST, "unknown"]);
+  });
+}
 
 // Connecting
 

@@ -1,4 +1,4 @@
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { type CommandArgument, commandArguments } from "../../../src/redis/command_arguments.ts";
 import { RespDecoder } from "../../../src/redis/decoder.ts";
@@ -91,6 +91,8 @@ for (
     [[], COMMAND],
     ["PING", COMMAND],
     [["secret", null], `${ARGUMENT} null`],
+    // deno-lint-ignore no-sparse-arrays
+    [["secret", , "x"], `${ARGUMENT} undefined`],
     [["secret", undefined], `${ARGUMENT} undefined`],
     [["secret", {}], `${ARGUMENT} object`],
     [["secret", true], `${ARGUMENT} boolean`],
@@ -106,6 +108,13 @@ for (
     assertEquals([message, name], [`Cannot encode command as ${reason}`, expected]);
   });
 }
+
+Deno.test("encodeCommand() keeps nothing of a long command", () => {
+  const { slab } = encodeCommand(["PING"]);
+  const long = encodeCommand(["SET", "k", "x".repeat(300_000)]);
+  assert(joinCommands([long]) !== joinCommands([long]));
+  assertStrictEquals(encodeCommand(["PING"]).slab, slab);
+});
 
 Deno.test("joinCommands() copies nothing of adjacent commands, and returns one array for all nodes", () => {
   const commands = [encodeCommand(["PING"]), encodeCommand(["TIME"])];
