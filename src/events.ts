@@ -139,7 +139,8 @@ export type RedlockEvent =
   })
   /**
    * Emitted when a term of {@linkcode Redlock.lead} has failed: the lock was lost, the routine
-   * threw, or too few nodes answered. The next one begins after a pause.
+   * threw, or so many nodes refuse for good that no quorum is left. The next one begins after a
+   * pause.
    */
   | (LockEvent & {
     readonly type: "lead-failed";

@@ -53,7 +53,7 @@ export interface RedlockOptions {
   /**
    * Longest time that `acquire` and `using` wait for the lock, in milliseconds, counted from the
    * call. The call may settle one `nodeTimeoutMs` later, because the last attempt may take that
-   * long. 0 waits for nobody, as `tryAcquire`; `Infinity` waits without a limit.
+   * long. 0 waits for no other holder, as `tryAcquire`; `Infinity` waits without a limit.
    *
    * @default {10000}
    */
@@ -151,8 +151,8 @@ export interface RedlockOptions {
    * How long a node's grants do not count after the node restarted or lost its keys, in
    * milliseconds, because it may have lost locks that are still held. Must be at least the longest
    * `ttlMs` that any client uses; a value that is less than the call's `ttlMs` throws a
-   * `RangeError`. 0 turns the guard off. With the guard, new servers grant no lock until they are
-   * this old.
+   * `RangeError`, and a node of your own a `TypeError`. 0 turns the guard off. With the guard, new
+   * servers grant no lock until they are this old.
    *
    * @default {0}
    */

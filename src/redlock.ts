@@ -241,13 +241,13 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   /**
    * Leads in terms: waits for a lock without a limit, runs a routine while it is held, pauses for a
    * second, and begins again, until `signal` aborts. The pause grows at random, up to 30 s, while
-   * terms fail: if the lock is lost, the routine throws, or too few nodes answer. The event
-   * `lead-failed` reports that; without a listener, `console.warn` does.
+   * terms fail: if the lock is lost, the routine throws, or so many nodes refuse for good that no
+   * quorum is left. The event `lead-failed` reports that; without a listener, `console.warn` does.
    *
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
    * @param options Options that replace the client's own; `waitMs` has no effect here. If `signal`
    * aborts, so does `lock.signal`, and the call resolves when the routine has ended and the lock is
-   * released.
+   * released; nobody reports what the routine throws then.
    * @param routine The function to run in each term, until its `lock.signal` aborts.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError | RangeError} As in {@linkcode using}.

@@ -19,9 +19,6 @@ export interface Env {
 export default {
   /** Answers 201 if this request did the job, 200 if it had been done before. */
   async fetch(request: Request, env: Env): Promise<Response> {
-    // A Worker may use a connection only in the request that opened it, so each request has its own
-    // clients. Without notifications they open one connection to each server, and a request may
-    // have six.
     await using redlock = createRedlock(env.REDIS_NODES, { notify: false });
     await using store = await connect(env.STORE_URL);
     const id = new URL(request.url).pathname;

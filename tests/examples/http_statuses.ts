@@ -14,8 +14,7 @@ export function exclusive(
 ): (request: Request) => Promise<Response> {
   return async (request) => {
     const { pathname } = new URL(request.url);
-    // A second click must not wait for its turn, or it works too. If the client disconnects or the
-    // lock is lost, `signal` stops the work.
+    // If the client disconnects or the lock is lost, `signal` stops the work.
     const options = { waitMs: 0, signal: request.signal };
     try {
       return await redlock.using(pathname, options, ({ signal }) => work(signal));
