@@ -129,10 +129,15 @@ export class QueuedWaiter implements TicketListener {
   #planAgain: (() => void) | undefined = undefined;
   /** How long the slowest node took to answer last, in milliseconds. */
   #roundTripMs = 0;
-  /** How many tickets were ahead when it last asked. */
-  #ahead = 0;
+  /**
+   * How much later than the end of a key's TTL it asks, in milliseconds: the later, the more
+   * tickets are ahead. But the last does not wait for them: all may be gone.
+   */
+  #staggerMs = 0;
   /** Whether too few nodes answered the last ask. */
   #unanswered = false;
+  /** One bit a node: which were in quarantine then. */
+  #quarantinedOn = 0;
   #inARow = new InARow();
   #pause: Pause | undefined = undefined;
   /** Whether this client has the lock. */
@@ -198,6 +203,7 @@ export class QueuedWaiter implements TicketListener {
   ): Promise<void> {
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
     this.#unanswered = denied.unanswered;
+    this.#quarantinedOn = denied.quarantinedOn;
     // the one whose turn it is could not take these keys: its turn counts for longer
     if (denied.granted > 0) this.#turn.endMs += denied.elapsedMs;
     this.#notifiedMs = Infinity;
@@ -253,7 +259,7 @@ export class QueuedWaiter implements TicketListener {
       return;
     } else if (notice === "taken") {
       if (this.#turn.onTaken(nodeIndex)) {
-        this.#news.expiryMs = this.#nowMs + waitMs! + STAGGER_MS * this.#ahead;
+        this.#news.expiryMs = this.#nowMs + waitMs! + this.#staggerMs;
       }
     } else {
       const laterMs = OVERTAKE_LATER_MS * (0.5 + this.#random.fraction());
@@ -316,14 +322,14 @@ export class QueuedWaiter implements TicketListener {
    * Asks at the first notification: the other nodes were asked to release at the same time, and
    * have done so before this client's request reaches them. If that did not win the lock, several
    * clients asked at once: then it waits for more of the other nodes, or for a time that differs
-   * from client to client. If too few nodes answered, fewer than a quorum count for nothing: what
-   * undoes an attempt notifies the next client, so all would notify each other until a quorum is
-   * back.
+   * from client to client. If too few nodes answered, fewer than a quorum count for nothing, and
+   * those in quarantine do not count: what undoes an attempt notifies the next client, so all would
+   * notify each other until a quorum is back.
    */
   #planNotified(): void {
     const { quorum } = this.#nodeSet;
-    const count = bitCount(this.#news.notifiedOn);
-    if (this.#unanswered && count < quorum) return;
+    const { notifiedOn } = this.#news;
+    if (this.#unanswered && bitCount(notifiedOn & ~this.#quarantinedOn) < quorum) return;
     if (!this.#news.hasTurn && this.#inARow.entries > 0) {
       if (this.#notifiedMs !== Infinity) return;
       this.#notifiedMs = this.#nowMs +
@@ -337,7 +343,7 @@ export class QueuedWaiter implements TicketListener {
     // it would give the turn to another.
     const splitAgain = this.notified && this.#inARow.splits > 1 &&
       bitCount(this.#news.freeOn) < quorum;
-    const graces = splitAgain ? SPLIT_FACTOR ** 2 : Number(count < enough);
+    const graces = splitAgain ? SPLIT_FACTOR ** 2 : Number(bitCount(notifiedOn) < enough);
     this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + graces * this.#graceMs());
   }
 
@@ -379,7 +385,6 @@ export class QueuedWaiter implements TicketListener {
   #planUnnotified(denied: Round, freeInMs: number): number {
     const positions = this.ticket.positionsIn(denied);
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
-    this.#ahead = ahead;
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
     // quorum.
     const split = denied.granted > 0 || freeInMs === 0 && ahead === 0;
@@ -402,7 +407,8 @@ export class QueuedWaiter implements TicketListener {
     // mutation: last-asks-ever-more-rarely
     const isLast = positions.some((position) => position.ahead === position.length - 1);
     const times = ahead <= AHEAD_MAX || isLast ? 1 : idleTimes;
-    if (freeInMs > 0) delaysMs.push(freeInMs * times + STAGGER_MS * ahead);
+    this.#staggerMs = STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
+    if (freeInMs > 0) delaysMs.push(freeInMs * times + this.#staggerMs);
     if (ahead > 0) this.#planOvertaking(positions, ahead, denied.granted);
     // mutation: unnotified-waiter-never-asks
     return this.#nowMs + Math.min(...delaysMs);

@@ -134,6 +134,24 @@ const QUEUE_CASES: readonly Case[] = [
       check(!listener.notices.includes(`taken ${far(6).ticketId}`), "all hear of it");
     },
   ],
+  [
+    "a reader that enters notifies the next one, however many between them are gone",
+    async (bench) => {
+      const { keys, value, ticket, listener } = await heldWithTickets(bench);
+      const reader = (number: number, id = listener.id) => ({
+        ...ticket(number),
+        ticketId: `${id}:R${number}`,
+      });
+      const tickets = [reader(1), ...[2, 3, 4, 5, 6, 7, 8].map((number) => reader(number, "gone"))];
+      for (const ticket of [...tickets, reader(9)]) {
+        await bench.expect("queued", "acquire", { keys, mode: "shared", ticket });
+      }
+      await bench.expect("granted", "release", { keys, value });
+      await listener.heard(reader(1), "turn");
+      await bench.expect("granted", "acquire", { keys, mode: "shared", ticket: reader(1) });
+      await listener.heard(reader(9), "beside");
+    },
+  ],
   ["unsubscribe() ends the notifications", async (bench) => {
     const { keys, value, first, listener } = await heldWithTickets(bench);
     await bench.expect("queued", "acquire", { keys, ticket: first });

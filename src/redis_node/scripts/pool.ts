@@ -106,7 +106,7 @@ for index, one in ipairs(KEYS) do
 end
 return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "a9c23f5b707cdf9a7628a5bc57c9558ac20ac0ce",
+  sha1: "4612f4ad0091487b7d5882a5471abc0948eedf50",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -199,10 +199,10 @@ end`,
   // is to ask later, as a watcher. Drops tickets whose clients are gone. Returns whether somebody
   // but `own` waits.
   `local function rouse(key, own, from, notified)
-  local queue, first = 'hasp:queue:' .. key, nil
+  local queue, first, dropped = 'hasp:queue:' .. key, nil, false
   for index, ticket in ipairs(redis.pcall('ZRANGE', queue, from, from + 4)) do
     if gone(ticket) then
-      redis.pcall('ZREM', queue, ticket)
+      dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped
       notified = 0
     elseif ticket ~= own then
       first = first or ticket
@@ -214,6 +214,7 @@ end`,
       end
     end
   end
+  if not first and dropped then return rouse(key, own, from, 0) end
   return first ~= nil
 end`,
   // Notifies those who may have the key next: if it is free the first, if readers hold it the

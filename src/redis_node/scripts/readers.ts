@@ -143,7 +143,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "97ccd9e057932398864bd03a2b338e028370c586",
+  sha1: "981490d4f7f7e5ee7c749668ac36ab8a54839eb9",
 };
 
 /**
@@ -181,7 +181,7 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "80384cf75b8525c5d5fc1feb11857d3ecb7ea9eb",
+  sha1: "7c0afe03b99785857c647467c075a62291b7f73b",
 };
 
 /**
@@ -207,5 +207,5 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "77bceb2c5a9596c263ff11b053b82d1623fb3d89",
+  sha1: "76c2dacd09f17922cbee2c639cb749095cb2f783",
 };

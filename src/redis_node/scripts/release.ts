@@ -136,5 +136,5 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "38e1c983a5670bba30064fe29c9b9b8637db16ac",
+  sha1: "d2e2c520b8e5e078547514e8ab36a674fcae4250",
 };

@@ -219,7 +219,8 @@ export class SimNode {
 
   /** Takes in bytes; a node that hangs has them wait. */
   receive(session: NodeSession, bytes: string): void {
-    if (!session.open || !this.up) return;
+    if (!this.up) session.open = false; // what follows on bytes that were lost is no request
+    if (!session.open) return;
     if (this.hung) this.#inbox.push({ session, bytes });
     else this.#decode(session, bytes);
   }

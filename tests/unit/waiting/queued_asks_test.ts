@@ -89,6 +89,22 @@ Deno.test("a call that too few nodes answered takes no notice of notifications u
   assertEquals(waitedMs, 0);
 });
 
+Deno.test("a call that fails because nodes are in quarantine takes no notice of their notifications", async () => {
+  const limits = { retryDelayMs: 60_000, retryDelayMaxMs: 60_000, restartGuardMs: 2_000_000 };
+  const callers = await blocked(["first"], limits);
+  const [alive, ...young] = callers.nodes;
+  for (const node of callers.nodes) node.delete("a");
+  for (const node of young) node.quarantined = true;
+  callers.notify([alive]);
+  await callers.advance(1);
+  const asks = callers.asksMs().length;
+  for (let times = 0; times < 100; times++) {
+    callers.notify(callers.nodes);
+    await callers.advance(1);
+  }
+  assertEquals([callers.asksMs().length, callers.won], [asks, []]);
+});
+
 Deno.test("a call that too few nodes answered asks again in another turn of the event loop, even if its delay is over when it would wait", async () => {
   const callers = new Callers({ retryDelayMaxMs: 200 }, 3, (nodes) => {
     for (const node of nodes) node.refusal = new Error("NOPERM");
@@ -174,15 +190,19 @@ for (
   });
 }
 
-for (const ahead of [1, 30]) {
-  Deno.test(`a call with ${ahead} tickets ahead asks when the key expires that another took, later by as many steps`, async () => {
+for (const [ahead, behind, steps] of [[1, 0, 1], [30, 0, 2], [30, 1, 30]]) {
+  Deno.test(`a call with ${ahead} tickets ahead and ${behind} behind asks when the key expires that another took, later by ${steps} steps`, async () => {
     const callers = await blocked(["first"], {}, 3, (nodes) => {
       for (const node of nodes) node.enqueue("a", ...others(ahead));
     });
+    if (behind > 0) {
+      for (const node of callers.nodes) node.enqueue("a", "behind:1");
+      await callers.asksAfter(() => callers.notify(callers.nodes));
+    }
     const [waitedMs] = await callers.asksAfter(() => {
       for (const node of callers.nodes) node.notify(callers.ticket, "taken", 500);
     });
-    assertEquals(waitedMs, 500 + STAGGER_MS * ahead);
+    assertEquals(waitedMs, 500 + STAGGER_MS * steps);
   });
 }
 
@@ -217,8 +237,8 @@ for (const [ahead, firstMs] of [[1, 50], [2, 100], [5, 150], [30, 150]]) {
 
 // Keys that expire, and idleness
 
-for (const ahead of [0, 1, 7]) {
-  Deno.test(`a call asks when a quorum of the keys has expired, a little later for each of the ${ahead} tickets ahead`, async () => {
+for (const [ahead, steps] of [[0, 0], [1, 1], [7, 2]]) {
+  Deno.test(`the last of the queue asks when a quorum of the keys has expired, later by ${steps} steps with ${ahead} tickets ahead`, async () => {
     const callers = new Callers({}, 5);
     callers.nodes.forEach((node, index) => {
       node.set("a", OTHER_VALUE, [300, 500, 700, 900, Infinity][index]);
@@ -227,7 +247,7 @@ for (const ahead of [0, 1, 7]) {
     callers.call("first");
     const startMs = callers.nowMs;
     await callers.advance(1_000);
-    const laterMs = callers.asksMs(startMs)[2] - 700 - STAGGER_MS * ahead;
+    const laterMs = callers.asksMs(startMs)[2] - 700 - STAGGER_MS * steps;
     assert(laterMs >= 0 && laterMs <= 2, `${laterMs} ms after the quorum expired`);
   });
 }
