@@ -77,6 +77,6 @@ end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "b80cdc252f6bf0c698ffd23766f8a7611b035a4f",
+  sha1: "a89968342dc452ef11b3ec264d6c3ec2961a2506",
   read: readAcquired,
 };

@@ -236,13 +236,13 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
   () =>
     `local function blockedMs(key, own, score, agreed)
   local queue = 'hasp:queue:' .. key
-  local first = redis.pcall('ZRANGE', queue, 0, 1, 'WITHSCORES')
-  if not first[1] or first[1] == own then return false end
-  if agreed == '1' and tonumber(score) < tonumber(first[2]) then return false end
+  local first, second = unpack(redis.pcall('ZRANGE', queue, 0, 1))
+  if not first or first == own then return false end
+  if agreed == '1' and tonumber(score) < tonumber(redis.call('ZSCORE', queue, first)) then return false end
   local ticket, leftMs = whoseTurn(key)
   if ticket == own then return false end
   if not ticket then return notify(key, own) end
-  if first[3] and not redis.pcall('ZSCORE', queue, own) then leftMs = leftMs + ${WATCH_STEP_MS} end
+  if second and not redis.pcall('ZSCORE', queue, own) then leftMs = leftMs + ${WATCH_STEP_MS} end
   if leftMs > 0 then return leftMs end
   return false, true
 end`,

@@ -143,7 +143,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "981490d4f7f7e5ee7c749668ac36ab8a54839eb9",
+  sha1: "020a3997f797181a29e8b0be1b653a062aa1f6dc",
 };
 
 /**

@@ -251,7 +251,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "newcomer-has-the-turn-of-the-next": [
     "a newcomer may have a key as soon as another's turn for it is over",
-    ["if first[3] and not redis.pcall('ZSCORE', queue, own) then", "if false then"],
+    ["if second and not redis.pcall('ZSCORE', queue, own) then", "if false then"],
   ],
   "dead-waiter-notified": [
     "one that died is notified, and nobody else",
