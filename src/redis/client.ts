@@ -8,7 +8,7 @@ import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
 import { check, checkOptions, type Rule, SIGNAL } from "../validate.ts";
 import { type Address, parseAddress, type RedisAddress } from "./address.ts";
-import type { ReplyReceiver, Slot } from "./wire.ts";
+import type { ReplyReceiver } from "./wire.ts";
 import {
   ATTEMPT,
   type ClientOptions,
@@ -71,8 +71,8 @@ export function resolveClientOptions(
 /** Options of {@linkcode RedisClient.send}. */
 export interface SendOptions {
   /**
-   * Signal that ends the wait: the call rejects with its reason. A command that was already sent
-   * may still be executed.
+   * Signal that ends the wait: the call rejects with its reason. The command may still be executed,
+   * also if it was not sent yet.
    *
    * @default {no signal}
    */
@@ -190,14 +190,9 @@ export class RedisClient implements AsyncDisposable {
     this.#wheel.ref();
     try {
       return await new Promise<RawReply>((resolve, reject) => {
-        const pending: PendingSend = { resolve, reject };
-        let slot: Slot | void = undefined;
-        abandon = () => {
-          if (slot) this.#connection.withdraw(slot, pending);
-          reject(signal!.reason);
-        };
+        abandon = () => reject(signal!.reason);
         if (signal) onAbort(signal, abandon);
-        slot = this.#submit(args, pending);
+        this.#submit(args, { resolve, reject });
       });
     } finally {
       if (signal) offAbort(signal, abandon);
@@ -217,7 +212,7 @@ export class RedisClient implements AsyncDisposable {
     }
   }
 
-  #submit(args: Command["args"], pending: PendingSend): Slot | void {
+  #submit(args: Command["args"], pending: PendingSend): void {
     const { crowded } = this.#connection;
     if (crowded) return pending.reject(crowded);
     return this.#connection.submit({ args }, receiver, pending, 0);

@@ -8,8 +8,8 @@
  * ```
  *
  * While the connection is opened for the first time, commands wait; if it is down later, they fail
- * at once. A command that was written keeps its place in the queue even if its caller gives up, so
- * a reply is never passed to another command.
+ * at once. A command keeps its place in the queue even if its caller gives up, so a reply is never
+ * passed to another command.
  *
  * The first commands go out in one write with the login. If that is refused, the connection is
  * lost, and it is unknown whether the server has executed them. If the address names a database,
@@ -43,7 +43,7 @@ import { printable } from "../printable.ts";
 import { messageOf, toError } from "../to_error.ts";
 import type { RawReply } from "./reply.ts";
 import { type ReplyLimits, SilenceWatch, type WatchedConnection } from "./silence_watch.ts";
-import { CommandQueue, type ReplyReceiver, type Slot, Wire, type WireOwner } from "./wire.ts";
+import { CommandQueue, type ReplyReceiver, Wire, type WireOwner } from "./wire.ts";
 
 /**
  * Limit of the commands that wait for replies. What undoes others may exceed it: so nothing of it
@@ -200,14 +200,13 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
    * @param receiver Receives the reply, or the error.
    * @param context A value for the receiver.
    * @param tag A number for the receiver.
-   * @returns Where it waits, for {@linkcode withdraw}; nothing if it cannot be sent.
    */
   submit<Context>(
     command: Command,
     receiver: ReplyReceiver<Context>,
     context: Context,
     tag: number,
-  ): Slot | void {
+  ): void {
     if (this.#state === "new") {
       this.#state = "connecting";
       this.#dialer.dial();
@@ -221,19 +220,13 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     }
     const bytes = command.bytes ??= encodeCommand(command.args);
     // first, because a write may fail at once
-    const slot = this.#queue.push(bytes, receiver, context, tag);
+    this.#queue.push(bytes, receiver, context, tag);
     if (open) this.#flush();
-    return slot;
   }
 
   /** Calls `onWriting` by the end of this tick; only while it is open. */
   writeSoon(): void {
     this.#flush();
-  }
-
-  /** Removes a command that is not written yet; returns whether it did. */
-  withdraw(slot: Slot, context: unknown): boolean {
-    return this.#queue.withdraw(slot, context);
   }
 
   /**

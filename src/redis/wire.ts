@@ -38,11 +38,8 @@ export interface ReplyReceiver<Context = unknown> {
   onFailure(error: ConnectionError, context: Context, tag: number): void;
 }
 
-/**
- * A place in the ring. Its receiver is `undefined` if it is free, or if its command was withdrawn;
- * its command, once that is written.
- */
-export interface Slot {
+/** A place in the ring. If it is free, it has no receiver; once its command is written, none. */
+interface Slot {
   command: EncodedCommand | undefined;
   receiver: ReplyReceiver | undefined;
   context: unknown;
@@ -65,43 +62,37 @@ export class CommandQueue {
   /** The number of commands that have got their replies so far. */
   settled = 0;
   #slots: Slot[] = emptySlots(SLOTS_FIRST);
+  /** The place of the first command: written ones come first. */
   #head = 0;
-  /** Slots in use: of written commands, then of others, including withdrawn ones. */
-  #used = 0;
-  #withdrawn = 0;
 
-  /** Appends a command; returns its slot, by which it can be withdrawn. */
+  /** Appends a command. */
   push<Context>(
     command: EncodedCommand,
     receiver: ReplyReceiver<Context>,
     context: Context,
     tag: number,
-  ): Slot {
-    if (this.#used === this.#slots.length) this.#makeRoom();
-    const slot = this.#slot(this.#used++);
-    this.length++;
+  ): void {
+    if (this.length === this.#slots.length) this.#makeRoom();
+    const slot = this.#slot(this.length++);
     slot.command = command;
     slot.receiver = receiver;
     slot.context = context;
     slot.tag = tag;
-    return slot;
   }
 
   /** Puts a command in front of all others, of which none may be written yet. */
   pushFirst(command: EncodedCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
-    if (this.#used === this.#slots.length) this.#makeRoom();
+    if (this.length === this.#slots.length) this.#makeRoom();
     this.#head = this.#place(-1);
-    this.#used++;
     this.length++;
     Object.assign(this.#slot(0), { command, receiver, context, tag });
   }
 
   /** Returns all unwritten commands as one piece, and counts them as written. There must be one. */
   takeUnsent(): Uint8Array {
-    this.#removeWithdrawn();
     if (this.length - this.sent === 1) return bytesOf(takeCommand(this.#slot(this.sent++)));
     // not grown by `push`, which takes more memory
-    const commands = new Array<EncodedCommand>(this.#used - this.sent);
+    const commands = new Array<EncodedCommand>(this.length - this.sent);
     for (let index = 0; index < commands.length; index++) {
       commands[index] = takeCommand(this.#slot(this.sent++));
     }
@@ -121,7 +112,6 @@ export class CommandQueue {
 
   /** Fails every command: the written ones with `unknown`, the others with `notSent`. */
   failAll(unknown: ConnectionError, notSent: ConnectionError): void {
-    this.#removeWithdrawn();
     // They leave first, because a receiver may append a command, which may be written at once.
     const { sent } = this;
     const failing: Slot[] = [];
@@ -136,18 +126,6 @@ export class CommandQueue {
     });
   }
 
-  /**
-   * Removes the command that was given this slot with this `context`, if it is not written yet;
-   * returns whether it did. Takes constant time, however many others wait.
-   */
-  withdraw(slot: Slot, context: unknown): boolean {
-    if (slot.context !== context || slot.command === undefined) return false;
-    clearSlot(slot);
-    this.#withdrawn++;
-    this.length--;
-    return true;
-  }
-
   #slot(index: number): Slot {
     return this.#slots[this.#place(index)];
   }
@@ -157,35 +135,17 @@ export class CommandQueue {
   }
 
   #dropFirst(slot: Slot): void {
-    clearSlot(slot);
+    slot.command = undefined;
+    slot.receiver = undefined;
+    slot.context = undefined;
     this.#head = (this.#head + 1) & (this.#slots.length - 1);
-    this.#used--;
     this.length--;
   }
 
-  /**
-   * Removes the slots of withdrawn commands if they are the majority, else adds slots; amortized
-   * constant time.
-   */
   #makeRoom(): void {
-    if (2 * this.#withdrawn > this.#used) return this.#removeWithdrawn();
     const ordered = this.#slots.map((_, index) => this.#slot(index));
     this.#slots = ordered.concat(emptySlots(ordered.length));
     this.#head = 0;
-  }
-
-  /** Removes the slots of withdrawn commands from the ring. */
-  #removeWithdrawn(): void {
-    if (this.#withdrawn === 0) return;
-    let kept = this.sent;
-    for (let index = this.sent; index < this.#used; index++) {
-      const slot = this.#slot(index);
-      if (slot.receiver === undefined) continue;
-      this.#slots[this.#place(index)] = this.#slot(kept);
-      this.#slots[this.#place(kept++)] = slot;
-    }
-    this.#used = kept;
-    this.#withdrawn = 0;
   }
 }
 
@@ -202,12 +162,6 @@ function takeCommand(slot: Slot): EncodedCommand {
   const command = slot.command!;
   slot.command = undefined;
   return command;
-}
-
-function clearSlot(slot: Slot): void {
-  slot.command = undefined;
-  slot.receiver = undefined;
-  slot.context = undefined;
 }
 
 /** The runtime's own function: one that a test has faked would never write again. */

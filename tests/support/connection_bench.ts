@@ -46,9 +46,9 @@ export class ConnectionBench extends StreamBench implements ReplyReceiver {
     await runMicrotasks();
   }
 
-  /** Queues a command; returns its slot. */
-  queue(context: unknown, ...words: string[]): ReturnType<Connection["submit"]> {
-    return this.connection.submit({ args: words.length > 0 ? words : ["PING"] }, this, context, 0);
+  /** Queues a command. */
+  queue(context: unknown, ...words: string[]): void {
+    this.connection.submit({ args: words.length > 0 ? words : ["PING"] }, this, context, 0);
   }
 
   /** Opens the connection, and forgets how. */

@@ -5,7 +5,7 @@ import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { startFakeClock } from "../../../src/testing/mod.ts";
 import { assertProportional } from "../../support/growth.ts";
-import { FakeNetwork, type FakeTransport, PING } from "../../support/fake_transport.ts";
+import { FakeNetwork, type FakeTransport } from "../../support/fake_transport.ts";
 import { NAME, testOn } from "../../support/stream_bench.ts";
 
 const reason = new Error("changed my mind");
@@ -100,17 +100,6 @@ test.open("RedisClient.send() rejects a malformed command without sending anythi
 });
 
 // Signals
-
-test.open("RedisClient.send() aborted behind a write under way is never written", async (bench) => {
-  bench.transport.writeBytesMax = 4;
-  const first = bench.client.send(["PING"]);
-  await Promise.resolve();
-  await bench.abort(bench.client.send(["SET", "k", "v"], { signal: bench.signal }));
-  await runMicrotasks();
-  assertEquals(bench.transport.written, PING);
-  bench.transport.feed("+PONG\r\n");
-  assertEquals(await first, "PONG");
-});
 
 test.open("RedisClient.send() leaves no listener on a long-lived signal, and no reply to another call", async (bench) => {
   for (let times = 0; times < 20; times++) {

@@ -80,19 +80,6 @@ test.open("Connection limits the commands that wait, and keeps room for those th
   assertEquals(bench.replies, []);
 });
 
-test("Connection.withdraw() takes back a command while connecting", async (bench) => {
-  bench.network.mode = "wait";
-  const slot = bench.queue(1);
-  bench.queue(2, "GET", "k");
-  assertEquals(bench.connection.withdraw(slot!, 1), true);
-  await runMicrotasks();
-  bench.network.pending[0].accept();
-  await runMicrotasks();
-  assertEquals(bench.written, wire("GET", "k"));
-  await bench.feed("$-1\r\n");
-  assertEquals(bench.replies, [[2, null]]);
-});
-
 // Reading
 
 test.open("Connection gives a reply bytes of its own, and reads one that is longer than its buffer", async (bench) => {
