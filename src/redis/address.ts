@@ -29,7 +29,7 @@ const SHOWN_HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5}(?!\w))?/iu;
 const PORT_RULE = "its port must be an integer from 1 to 65535";
 const SCHEME_RULE =
   "its scheme must be 'redis', 'rediss', 'valkey', 'valkeys' or 'redis+unix': current value is";
-const HOST_RULE = "its 'host' must be a host name or an IP address, without brackets and port";
+const HOST_RULE = "its host contains a character that is not valid in a host name";
 const UNIX_RULE =
   "the address of a socket must have the form 'redis+unix:///path/to.sock', without credentials";
 
@@ -180,8 +180,10 @@ function addressOfUrl(url: URL): RedisAddress {
  */
 function addressOfParts(parts: AddressParts): RedisAddress {
   if (typeof parts !== "object" || parts === null) {
-    const current = parts === null ? "value is null" : `type is '${typeof parts}'`;
-    throw new Invalid(`it must be a string, a URL or an object with a 'host': current ${current}`);
+    const type = parts === null ? "null" : typeof parts;
+    throw new Invalid(
+      `it must be a string, a URL or an object with a 'host': current type is '${type}'`,
+    );
   }
   const fields = parts as Readonly<Record<string, unknown>>;
   if (CLIENT_METHODS.some((name) => typeof fields[name] === "function")) {
@@ -201,7 +203,7 @@ function addressOfParts(parts: AddressParts): RedisAddress {
       throw new Invalid(`its '${name}' must be a string`);
     }
   }
-  if (path && tls) throw new Invalid("it has both a 'path' and 'tls': a socket has no TLS");
+  if (path && tls) throw new Invalid("it has both a 'path' and 'tls'");
   if (!host && !path) throw new Invalid("it has neither a 'host' nor a 'path'");
   if (!isPort(String(port))) throw new Invalid(PORT_RULE);
   const escaped = (text: string) => text.split("/").map(encodeURIComponent).join("/");
@@ -240,7 +242,7 @@ function hostnameOf(url: URL): string {
   if (ipv6 !== undefined) return ipv6.toLowerCase();
   const hostname = decode(url.hostname, "host");
   if (NOT_IN_HOSTNAMES.test(hostname)) {
-    throw new Invalid("its host contains a character that is not valid in a host name");
+    throw new Invalid(HOST_RULE);
   }
   return hostname.toLowerCase();
 }

@@ -3,9 +3,20 @@
  * never keeps commands for later, and never sends one twice.
  *
  * ```
- * new --submit--> connecting --connected--> open --lost--> down --delay--> (connecting again,
- *                                                                           still down) --> open
+ * new --submit--> connecting --stream--> open --lost--> down --delay, stream, PING--> open
+ *                                         \ given up --> ending --lost--> down
  * ```
+ *
+ * | word      | meaning                                                                     |
+ * | --------- | --------------------------------------------------------------------------- |
+ * | open      | commands are sent; the owner's `onConnected` was called                     |
+ * | served    | the server has replied to a command without an error                        |
+ * | accepted  | the server has accepted the login, or served without one                    |
+ * | available | the owner knows that it was accepted, and not that it is lost               |
+ * | ready     | the first attempt is over, whether it was accepted or lost                  |
+ * | lost      | its stream has ended, and its commands have failed: all ends lead here      |
+ * | given up  | refused, or not accepted in time: lost after a moment if commands were sent |
+ * | left      | lost because the server is not the primary any more                         |
  *
  * While the connection is opened for the first time, commands wait; if it is down later, they fail
  * at once. A command keeps its place in the queue even if its caller gives up, so a reply is never
@@ -106,7 +117,7 @@ export interface ConnectionOptions
   takesMessage?(reply: RawReply): boolean;
 }
 
-/** The state of a connection; `ending` for a moment in which it is given up. */
+/** The state of a connection; see the module. */
 export type State = "new" | "connecting" | "open" | "ending" | "down" | "closing" | "closed";
 
 /** The receiver of a command whose reply is not needed. */
@@ -333,7 +344,8 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     this.#downError = undefined;
     this.#wire!.queue = this.#queue;
     this.receivedAtMs = this.#wheel.clock.monotonicMs();
-    if (this.#wire!.outlivesCalls) this.#watch.beginIdle();
+    // A worker's stream has none: it ends with its request, and is not idle for long.
+    if (this.#wire!.hasUnref) this.#watch.beginIdle();
     this.#options.onConnected?.();
     if (this.#queue.length > 0) this.#flush();
   }
@@ -440,25 +452,23 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   async #close(): Promise<void> {
     this.#dialer.close();
     const wire = this.#wire;
-    if (this.#state === "open" && this.#queue.length > 0) {
+    const queue = this.#queue;
+    if (this.#state === "open" && queue.length > 0) {
       this.#state = "closing";
       const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
-      for (
-        let settled = -1, graces = 0;
-        this.#queue.settled > settled && this.#queue.length > 0 && !this.#wheel.closed &&
-        graces < CLOSE_GRACES_MAX;
-        graces++
-      ) {
-        settled = this.#queue.settled;
+      let settled = -1;
+      for (let graces = 0; graces < CLOSE_GRACES_MAX && queue.settled > settled; graces++) {
+        if (queue.length === 0 || this.#wheel.closed) break;
+        settled = queue.settled;
         await settledWithin(this.#wheel, drained, CLOSE_GRACE_MS);
       }
     }
     this.#teardown();
     this.#state = "closed";
     this.#downError = undefined; // from here on it is closed, whatever was wrong before
-    if (this.#queue.length > 0) {
+    if (queue.length > 0) {
       const unsent = this.#error("was closed");
-      this.#queue.failAll(this.#error("was closed", undefined, "unknown"), unsent);
+      queue.failAll(this.#error("was closed", undefined, "unknown"), unsent);
     }
     const closed = Promise.all([this.#dialer.attempt, wire?.close()]);
     await settledWithin(this.#wheel, closed, CLOSE_GRACE_MS);

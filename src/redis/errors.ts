@@ -145,8 +145,8 @@ export class ConnectionError extends RedisError {
    *
    * @param message What failed, and why.
    * @param details The address without credentials, what is known about the command, the cause, how
-   * many connections in a row ended early (0 by default), and whether it passes although its cause
-   * is permanent (no by default).
+   * many connections in a row ended early (0 by default), and whether the next attempt may succeed
+   * although the cause is permanent (no by default).
    */
   constructor(
     message: string,

@@ -57,11 +57,9 @@ export class SilenceWatch {
   quietTicks = 0;
   /** Whether a look is due. */
   watching = false;
-  /**
-   * The number of replies that answers every command that was written at an earlier look, and how
-   * many looks ago.
-   */
+  /** How many replies there are once the commands have theirs that were written at a look; */
   #due = 0;
+  /** and how many looks ago that was. */
   #dueTicks = 0;
 
   /**

@@ -235,11 +235,8 @@ export class Wire {
     transport.unref?.();
   }
 
-  /**
-   * Whether the stream may be idle for long: in a worker, which ends it with the request, no timer
-   * waits for that.
-   */
-  get outlivesCalls(): boolean {
+  /** Whether the stream has `unref`. */
+  get hasUnref(): boolean {
     return this.#transport.unref !== undefined;
   }
 

@@ -43,8 +43,8 @@ const REFUSED_DELAY_MS = 60_000;
  */
 const PROBE_MS = 10_000;
 /**
- * After this many probes in a row without a receiver the subscription is taken for dead, and after
- * as many more messages for lost.
+ * After this many probes in a row that nobody received, the client subscribes again; after as many
+ * more, it takes it that the server drops messages, and polls.
  */
 const UNRECEIVED_MAX = 3;
 /** How long to wait before the next probe, in milliseconds. */
@@ -207,7 +207,7 @@ export class ReleaseSubscription {
     this.#listener!.onUnsubscribed(this.#nodeIndex);
   }
 
-  /** Ends what was asked for last, as soon as it has begun. */
+  /** Ends the last attempt, also one of which the server has not confirmed the subscription yet. */
   #end(): Promise<unknown> {
     const attempt = this.#attempt;
     this.#attempt = this.#sinceMs = undefined;
