@@ -124,13 +124,8 @@ Deno.test("docs: what hasp inspect and hasp list are shown to print is what they
   const env = { HASP_NODES: place.nodes };
   const inspected = await place.run("hasp inspect invoice:42 nightly-backup", env);
   assertEquals(comparable(inspected), comparable(codesMarked("inspect")[0]));
-  await place.servers[0].command(
-    "SET",
-    "invoice:7",
-    `${"f".repeat(40)}:${SECOND}:web-7:99`,
-    "PX",
-    "60000",
-  );
+  const residue = `${"f".repeat(40)}:${SECOND}:web-7:99`;
+  await place.servers[0].command("SET", "invoice:7", residue, "PX", "60000");
   const listed = await place.run("hasp list", env);
   assertEquals(comparable(listed, "sorted"), comparable(codesMarked("list")[0], "sorted"));
 });
@@ -215,10 +210,8 @@ Deno.test("docs: what hasp watch is shown to print is what it prints", () => {
   const votes = [1, 2, 3].map((port) => (
     { node: `redis://a:${port}`, outcome: "held", elapsedMs: 1 } as const
   ));
-  const holderOf = (
-    holder: string,
-    label: string,
-  ) => [{ holder, label, acquiredAt: new Date(2026, 1, 3, 4, 4, 54) }];
+  const acquiredAt = new Date(2026, 1, 3, 4, 4, 54);
+  const holderOf = (holder: string, label: string) => [{ holder, label, acquiredAt }];
   const free = {
     mode: undefined,
     holders: [],

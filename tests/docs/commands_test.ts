@@ -45,10 +45,7 @@ Deno.test("docs: each command that runs an example runs it, in a folder with the
     "deno": () => Promise.resolve([Deno.execPath()]),
     "bun": async () => [await findRuntime("bun")],
     "node": async () => [await nodePath("node26")],
-    "npx tsx": async () => [
-      await nodePath("node20"),
-      `${await findTools("tsx")}/tsx/dist/cli.mjs`,
-    ],
+    "npx tsx": async () => [await nodePath("node20"), `${await findTools("tsx")}/tsx/dist/cli.mjs`],
   };
   for (const command of commands) {
     await t.step(command, async () => {

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertGreater, assertMatch } from "@std/assert";
 import { hasp, startHasp } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
-import { type RedisServer, startServers } from "../support/servers.ts";
+import { startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 
 const shared = shareServers(3);
@@ -48,12 +48,8 @@ Deno.test("hasp run gives each lock a greater token, and none with --no-fencing"
   await using servers = shared.lend();
   const script = 'echo "token ${HASP_FENCING_TOKEN-none}"';
   const tokenOf = async (...options: string[]) => {
-    const env = { HASP_FENCING_TOKEN: "of another" };
-    const { urls } = servers;
-    const { stdout } = await hasp(["run", "-r", "backup", ...options, ...sh(script)], {
-      urls,
-      env,
-    });
+    const given = { urls: servers.urls, env: { HASP_FENCING_TOKEN: "of another" } };
+    const { stdout } = await hasp(["run", "-r", "backup", ...options, ...sh(script)], given);
     return stdout.replace("token ", "").trim();
   };
   const [first, second] = [Number(await tokenOf()), Number(await tokenOf())];
@@ -111,10 +107,8 @@ Deno.test("hasp run --json says the same, and its errors, in lines of JSON", asy
   const acquired = first.lines.find(({ type }) => type === "acquired");
   assertEquals([acquired.resources, acquired.votes[0].outcome], [["backup"], "granted"]);
   assertGreater(acquired.timeMs, 1_700_000_000_000);
-  assertEquals(first.types.filter((type) => /^(ended|released)$/u.test(type)), [
-    "ended",
-    "released",
-  ]);
+  const last = first.types.filter((type) => /^(ended|released)$/u.test(type));
+  assertEquals(last, ["ended", "released"]);
   await holdByAnother(servers, "backup");
   const held = await run("-w", "0");
   assertEquals([held.code, held.types.at(-1)], [120, "problem"]);
@@ -158,15 +152,9 @@ Deno.test("hasp run does not take nodes that hang for nodes on which the lock is
   assertMatch(stderr, /^hasp: Cannot inspect lock "backup": 2 of 5 nodes answered/);
 });
 
-/** Two machines hold the lock on one node each. */
-async function splitVote([first, second]: readonly RedisServer[]) {
-  await first.command("SET", "backup", "first");
-  await second.command("SET", "backup", "second");
-}
-
 Deno.test("hasp run skips nothing if machines deny each other the lock, and nobody holds it", async () => {
   await using servers = shared.lend();
-  await splitVote(servers);
+  for (const index of [0, 1]) await servers[index].command("SET", "backup", `machine ${index}`);
   const args = ["run", "-r", "backup", "-w", "0", "--on-held", "skip", ...sh("echo ran")];
   const { code, stdout, stderr } = await hasp(args, servers);
   assertEquals([code, stdout], [120, ""]);
