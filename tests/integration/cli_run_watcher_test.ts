@@ -35,7 +35,7 @@ const OWN_GROUP = `timeout 600 sh -c "trap '' TERM; echo \\$\\$ ready; sleep 600
  * that too.
  */
 async function startOwnGroup(urls: readonly string[], ...options: string[]) {
-  const args = ["run", "-r", "job", "--ttl", "3s", "--grace", "500ms", ...options];
+  const args = ["run", "-r", "job", "--grace", "500ms", ...options];
   const program = startHasp([...args, "--", "sh", "-c", OWN_GROUP], { urls });
   await program.line(/^\d+ ready$/u);
   const [command] = childrenOf(program.pid, "timeout");
@@ -46,42 +46,27 @@ async function startOwnGroup(urls: readonly string[], ...options: string[]) {
   return { program, pids };
 }
 
+const STOPPED = "The command was killed, because hasp did not run in time to extend the lock";
+
 function groupOf(pid: number): number {
   const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);
   return Number(stat.slice(stat.lastIndexOf(")")).split(" ")[3]);
 }
 
-Deno.test("hasp run ends process groups that the command has made if the lock is lost", async () => {
-  await using servers = shared.lend();
-  const { program, pids } = await startOwnGroup(servers.urls);
-  await using _ = program;
-  await onAll(servers, "DEL", "job");
-  assertEquals((await program.end()).code, 122);
-  for (const pid of pids) await processGone(pid);
-});
-
-Deno.test("process groups that a command has made do not outlive hasp, even if that is killed by SIGKILL", async () => {
-  await using servers = shared.lend();
-  const { program, pids } = await startOwnGroup(servers.urls, "--ttl", "10m");
-  await using _ = program;
-  program.signal("SIGKILL");
-  for (const pid of pids) await processGone(pid);
-});
-
-Deno.test("process groups that a command has made do not outlive the lock, even if hasp is stopped by SIGSTOP", async () => {
-  await using servers = shared.lend();
-  const { program, pids } = await startOwnGroup(servers.urls);
-  await using _ = program;
-  program.signal("SIGSTOP");
-  for (const pid of pids) await processGone(pid);
-  program.signal("SIGCONT");
-  const { code, stderr } = await program.end();
-  assertEquals(code, 122);
-  assertEquals(
-    stderr,
-    "hasp: The command was killed, because hasp did not run in time to extend the lock\n",
-  );
-});
+for (const [how, ttl] of [["the loss of its lock", "3s"], ["SIGKILL", "10m"], ["SIGSTOP", "3s"]]) {
+  Deno.test(`process groups that a command has made end at ${how}`, async () => {
+    await using servers = shared.lend();
+    const { program, pids } = await startOwnGroup(servers.urls, "--ttl", ttl);
+    await using _ = program;
+    if (how.startsWith("SIG")) program.signal(how as Deno.Signal);
+    else await onAll(servers, "DEL", "job");
+    for (const pid of pids) await processGone(pid);
+    if (how === "SIGSTOP") program.signal("SIGCONT");
+    const { code, stderr } = await program.end();
+    if (how !== "SIGKILL") assertEquals(code, 122);
+    if (how === "SIGSTOP") assertEquals(stderr, `hasp: ${STOPPED}\n`);
+  });
+}
 
 Deno.test("hasp run passes signals to process groups that the command has made", async () => {
   await using servers = shared.lend();
