@@ -466,10 +466,7 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     this.#teardown();
     this.#state = "closed";
     this.#downError = undefined; // from here on it is closed, whatever was wrong before
-    if (queue.length > 0) {
-      const unsent = this.#error("was closed");
-      queue.failAll(this.#error("was closed", undefined, "unknown"), unsent);
-    }
+    queue.failAll(this.#error("was closed", undefined, "unknown"), this.#error("was closed"));
     const closed = Promise.all([this.#dialer.attempt, wire?.close()]);
     await settledWithin(this.#wheel, closed, CLOSE_GRACE_MS);
   }

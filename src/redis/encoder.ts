@@ -56,7 +56,7 @@ let used = 0;
  */
 export function encodeCommand(args: readonly (string | Uint8Array)[]): EncodedCommand {
   const room = roomFor(args);
-  if (room > SLAB_BYTES) return write(new Uint8Array(room), 0, args);
+  if (room > SLAB_BYTES) return encodeApart(args);
   if (room > SLAB_BYTES - used) {
     slab = new Uint8Array(SLAB_BYTES);
     used = 0;
@@ -70,7 +70,7 @@ export function encodeCommand(args: readonly (string | Uint8Array)[]): EncodedCo
  * Encodes a command into a slab of its own: transports of other servers get parts of the common
  * one.
  */
-export function encodeApart(args: readonly string[]): EncodedCommand {
+export function encodeApart(args: Command["args"]): EncodedCommand {
   return write(new Uint8Array(roomFor(args)), 0, args);
 }
 
