@@ -43,12 +43,15 @@ export const connect: Connect = async (target, { signal }) => {
       reject(signal.reason);
     };
     signal.addEventListener("abort", abandon, { once: true });
-    stream.opened.then(() => resolve(stream), (error) => {
+    stream.opened.then(() => resolve(stream as CallingTransport as Transport), (error) => {
       stream.close();
       reject(error);
     }).finally(() => signal.removeEventListener("abort", abandon));
   });
 };
+
+/** What the client calls of a stream that calls back. */
+type CallingTransport = Omit<Transport, "read" | "write">;
 
 /** Who gets the bytes of a socket. */
 interface Reader {
@@ -56,10 +59,8 @@ interface Reader {
   onEnd(error?: unknown): void;
 }
 
-/**
- * Passes on what a socket reads and writes, by callbacks, or by promises for those who await it.
- */
-class NodeTransport implements Transport {
+/** Passes on what a socket reads and writes by callbacks alone. */
+class NodeTransport implements CallingTransport {
   readonly opened: Promise<void>;
   readonly #socket: Socket;
   /**
@@ -87,20 +88,6 @@ class NodeTransport implements Transport {
     this.opened.catch(() => {}); // the caller may have aborted before
   }
 
-  read(buffer: Uint8Array): Promise<number | null> {
-    return new Promise((resolve, reject) => {
-      const onChunk: OnChunk = (bytes, length) => {
-        const count = Math.min(length, buffer.length);
-        buffer.set(bytes.subarray(0, count));
-        // The socket uses its array again, so the other bytes are copied.
-        if (count < length) this.#unread = bytes.slice(count, length);
-        resolve(count);
-        return false;
-      };
-      this.receive(onChunk, (error) => error ? reject(error) : resolve(null));
-    });
-  }
-
   receive(onChunk: OnChunk, onEnd: (error?: unknown) => void): void {
     const unread = this.#unread;
     this.#unread = undefined;
@@ -108,12 +95,6 @@ class NodeTransport implements Transport {
     if (this.#ended) return onEnd(this.#error);
     this.#reader = { onChunk, onEnd };
     this.#socket.resume();
-  }
-
-  write(bytes: Uint8Array): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.send(bytes, (error) => error ? reject(error) : resolve(bytes.length));
-    });
   }
 
   send(bytes: Uint8Array, onSent: (error?: unknown) => void): void {

@@ -4,7 +4,7 @@
  * @module
  */
 import { parseAddress, type RedisAddress } from "../../redis/address.ts";
-import { connect } from "../../transport/default.ts";
+import { connect } from "../runtime_stream.ts";
 import type { Listener } from "../../transport/node_listener.ts";
 import type { ConnectTarget } from "../../transport/transport.ts";
 import { check, NUMBER, rangeError } from "../../validate.ts";

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { connect } from "../../transport/default.ts";
 import type { Transport } from "../../transport/transport.ts";
+import { connect } from "../runtime_stream.ts";
 
 /**
  * Connections opened and closed and pieces of data, in either direction, since the process started.
