@@ -153,7 +153,7 @@ const FEATURES: readonly Feature[] = [
   [
     "GUARD_REFUSED",
     "error",
-    "calls with 'restartGuardMs' get no lock there",
+    "calls with 'restartGuardMs' get no lock there, or do not notice its restarts",
     "~hasp:* +info +time",
     ({ restartGuardMs }) => restartGuardMs > 0,
   ],

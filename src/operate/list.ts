@@ -43,7 +43,8 @@ export interface ListOptions
  * @param redlock A client of the nodes.
  * @param options What the resources begin with, and options that replace the client's own.
  * @returns The resources, each with what the nodes have. Throws as follows with the first one.
- * @throws {QuorumError} If fewer than a quorum of nodes could list their keys.
+ * @throws {QuorumError} If fewer than a quorum of nodes could list their keys, or answer for one of
+ * them.
  * @throws {RedlockError} If the client is closed (`CLOSED`).
  * @throws {TypeError} If `redlock` is no client, an option is unknown or of the wrong type, or a
  * node cannot list its keys.
@@ -77,8 +78,13 @@ export async function* list(
         return { resource, ...await reportKey(client, keyPrefix + resource, nodeTimeoutMs) };
       });
       for (const report of await Promise.all(reports)) {
-        // else it is gone by now
-        if (report.votes.some(({ outcome }) => outcome === "held")) yield report;
+        const { votes } = report;
+        const count = (wanted: Vote["outcome"]) =>
+          votes.filter(({ outcome }) => outcome === wanted).length;
+        if (count("held") > 0) yield report;
+        else if (count("free") < client.quorum) { // else it is gone by now
+          throw quorumError("list", [], votes, nodes.length);
+        }
       }
     }
   }

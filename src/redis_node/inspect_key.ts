@@ -36,16 +36,17 @@ export async function inspectKey(
 ): Promise<KeyState | undefined> {
   await connection.expectPlainKeys?.();
   const commands = [["GET", key], ["PTTL", key], ["ZCARD", queueOf(key)], ["TYPE", key]];
-  const [value, pttl, waiters, type] = await repliesTo(connection, commands, [key]);
+  const replies = await repliesTo(connection, commands, [key]);
+  const [value, pttl, waiters, type] = replies.map(textReply);
   const foreign = value instanceof ReplyError && isWrongType(value);
   if (value instanceof ReplyError && !foreign) throw value;
   if (pttl instanceof ReplyError) throw pttl;
   if (value === null || pttl === -2) return undefined;
-  if (typeof pttl !== "number" || !foreign && !(value instanceof Uint8Array)) {
+  if (typeof pttl !== "number" || !foreign && typeof value !== "string") {
     throw new ProtocolError(`Cannot inspect as ${name} sent an unexpected reply`);
   }
   const state: KeyState = {
-    value: foreign ? "" : String(textReply(value)),
+    value: foreign ? "" : String(value),
     remainingMs: pttl === -1 ? Infinity : pttl,
     ...(typeof waiters === "number" ? { waiters } : {}), // the server may refuse ZCARD
     ...(foreign ? { type: typeof type === "string" ? type : ANOTHER_TYPE } : {}),

@@ -46,6 +46,18 @@ Deno.test("list() leaves out what is gone by now, other keys than asked for, and
   assertEquals((await listed(prefixed, { keyPrefix: "app:" })).sort(), ["a", "hasp:x"]);
 });
 
+Deno.test("list() never leaves out a key because too few nodes say what they have under it", async () => {
+  const cluster = clusterOf("a", "a", "a");
+  for (const node of cluster.nodes.slice(1)) node.modes.inspect = "fail";
+  assertEquals(await listed(cluster), ["a"]);
+  cluster.nodes[0].delete("a");
+  const error = await cluster.rejection(names(list(cluster.redlock)));
+  assertEquals([(error as QuorumError).code, (error as QuorumError).votes.length], [
+    "NO_QUORUM",
+    3,
+  ]);
+});
+
 Deno.test("list() goes on without nodes that fail, hang, throw or list no texts, while a quorum is left", async () => {
   const bad: Record<string, Steps> = {
     "node1 is down": () => {
