@@ -57,9 +57,9 @@ export class SilenceWatch {
   quietTicks = 0;
   /** Whether a look is due. */
   watching = false;
-  /** How many replies there are once the commands have theirs that were written at a look; */
+  /** How many replies there are once each command has its own that was written before a look. */
   #due = 0;
-  /** and how many looks ago that was. */
+  /** How many looks ago that look was. */
   #dueTicks = 0;
 
   /**
