@@ -4,7 +4,6 @@ import { connect, RedisClient } from "../../../src/redis/client.ts";
 import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { startFakeClock } from "../../../src/testing/mod.ts";
-import { assertProportional } from "../../support/growth.ts";
 import { FakeNetwork, type FakeTransport } from "../../support/fake_transport.ts";
 import { NAME, testOn } from "../../support/stream_bench.ts";
 
@@ -116,27 +115,6 @@ test.open("RedisClient.send() leaves no listener on a long-lived signal, and no 
     ]);
   }
   assertEquals(bench.listeners(), 0);
-});
-
-Deno.test("RedisClient.send() aborted by one signal of many calls takes time in proportion to their number", async () => {
-  const closings: Promise<unknown>[] = [];
-  /**
-   * Returns how long it takes to abort so many calls that wait for a connection, in milliseconds.
-   */
-  const abortMs = (count: number) => {
-    const bench = new Bench();
-    bench.network.mode = "wait";
-    const { client, signal } = bench;
-    const calls = Array.from({ length: count }, () => client.send(["PING"], { signal }));
-    assertEquals(bench.listeners(), 1);
-    const startMs = performance.now();
-    bench.controller.abort(reason);
-    const tookMs = performance.now() - startMs;
-    closings.push(Promise.allSettled(calls), client.close());
-    return tookMs;
-  };
-  assertProportional(1_000, abortMs);
-  await Promise.all(closings);
 });
 
 Deno.test("RedisClient.address shows no credentials", async () => {
