@@ -23,22 +23,21 @@ import { formatReport, type TestResult } from "./suite/report.ts";
 /** What the tarball may hold; anything else fails. */
 const ALLOWED_FILES = [
   /^(package\.json|README\.md|LICENSE)$/,
-  /^esm\/(mod|src\/shared-\w+)\.js(\.map)?$/,
-  /^esm\/src\/(nodes|operate|otel|redis|testing|upstash)\/mod\.js(\.map)?$/,
-  /^esm\/src\/transport\/(default_npm|deno|node|node_listener|none|workers)\.js(\.map)?$/,
+  /^esm\/(mod|src\/shared-\w+)\.js$/,
+  /^esm\/src\/(nodes|operate|otel|redis|testing|upstash)\/mod\.js$/,
+  /^esm\/src\/transport\/(default_npm|deno|node|node_listener|none|workers)\.js$/,
   /^esm\/(mod|src\/[a-z]+\/mod|src\/types-[0-9a-f]+)\.d\.ts$/,
   /^esm\/(src\/[a-z]+\/)?mod\.(cjs|d\.cts)$/,
   /^esm\/src\/cli\/(mod\.js|LICENSES\.txt)$/,
 ];
 
 /**
- * The most that the library may weigh, the command line, the declarations and the maps, in bytes;
- * what people read is beside that.
+ * The most that the library may weigh, the command line and the declarations, in bytes; what people
+ * read is beside that.
  */
 const CODE_BYTES_MAX = 580_000; // a third of it are the servers in memory and the suite for nodes
 const PROGRAM_BYTES_MAX = 220_000;
 const DECLARATION_BYTES_MAX = 190_000;
-const MAP_BYTES_MAX = 370_000; // Node reads them only when it is asked to
 
 /**
  * Where the runtimes' own names may stand: in the transports, and in the command line, which is a
@@ -99,18 +98,6 @@ await client.close();
 console.log(process.version, process.features.require_module ? "import and require" : "import", redis.connect.name);
 `;
 
-/** Prints where two errors come from. */
-const STACKS = `
-import { createRedlock } from "@hasp/redlock";
-import { startNodes } from "@hasp/redlock/testing";
-try {
-  createRedlock([]);
-} catch ({ stack }) {
-  console.log(stack);
-}
-await startNodes(0).catch(({ stack }) => console.log(stack));
-`;
-
 /** Records telemetry of a lock, with what a program brings for that. */
 const TELEMETRY = `
 import { trace } from "@opentelemetry/api";
@@ -141,7 +128,6 @@ const CHECKS: readonly [name: string, check: Check][] = [
   ["publint", checkPublint],
   ["are the types wrong", checkAttw],
   ["loads in Node", checkLoading],
-  ["stacks name the source", checkStacks],
   ["telemetry loads with OpenTelemetry alone", checkTelemetry],
   ["command line runs in Node", checkProgram],
   ["types compile", checkTypes],
@@ -194,8 +180,6 @@ function checkFiles({ tarball }: Consumer): Promise<string> {
   }
   const [program, declarations] = [weightOf(PROGRAM), weightOf("ts")];
   const code = weightOf(".js") - program;
-  const maps = weightOf(".map");
-  if (maps > MAP_BYTES_MAX) throw new Error(`the maps have ${maps} bytes`);
   if (program > PROGRAM_BYTES_MAX) throw new Error(`the command line has ${program} bytes`);
   if (code > CODE_BYTES_MAX) throw new Error(`the code has ${code} bytes`);
   if (declarations > DECLARATION_BYTES_MAX) {
@@ -203,7 +187,7 @@ function checkFiles({ tarball }: Consumer): Promise<string> {
   }
   return Promise.resolve(
     `${tarball.files.length} files, ${tarball.unpackedSize} bytes (code ${code}, command line ` +
-      `${program}, declarations ${declarations}, maps ${maps}, README ${
+      `${program}, declarations ${declarations}, README ${
         weightOf("README.md")
       }), packed ${tarball.size}`,
   );
@@ -270,24 +254,6 @@ async function checkLoading({ folder }: Consumer): Promise<string> {
     said.push(line.trim());
   }
   return said.join("; ");
-}
-
-/**
- * Throws errors in code that modules share, and in an entry point's own, with the maps and without.
- */
-async function checkStacks({ folder }: Consumer): Promise<string> {
-  const script = join(folder, "stacks.mjs");
-  await Deno.writeTextFile(script, STACKS);
-  const node = await nodePath("node22");
-  const mapped = await succeed(node, ["--enable-source-maps", script], { cwd: folder });
-  for (const [path, text] of [["create_redlock.ts", "addresses"], ["testing/start_nodes.ts", ""]]) {
-    const [, line] = new RegExp(`@hasp/redlock/src/${path}:(\\d+):`).exec(mapped) ?? [];
-    const lines = (await Deno.readTextFile(join(ROOT, "src", path))).split("\n");
-    if (line === undefined || !lines[Number(line) - 1]?.includes(text)) throw new Error(mapped);
-  }
-  const plain = await succeed(node, [script], { cwd: folder });
-  if (plain.includes(".ts:")) throw new Error(plain);
-  return "src/create_redlock.ts, src/testing/start_nodes.ts";
 }
 
 /**

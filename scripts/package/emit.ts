@@ -54,7 +54,6 @@ export interface DntOptions {
     readonly target: typeof TARGET;
     readonly lib: readonly (typeof LIBRARY)[];
     readonly skipLibCheck: boolean;
-    readonly sourceMap: boolean;
   };
 }
 
@@ -118,7 +117,7 @@ export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): 
       skipSourceOutput: true,
       skipNpmInstall: true,
       package: packageJson(config),
-      compilerOptions: { target: TARGET, lib: [LIBRARY], skipLibCheck: true, sourceMap: true },
+      compilerOptions: { target: TARGET, lib: [LIBRARY], skipLibCheck: true },
     });
   } finally {
     await Deno.remove(work, { recursive: true });
@@ -148,7 +147,6 @@ export async function emitThroughTsc(config: Config, folder: string): Promise<vo
         rootDir: work,
         outDir: join(folder, CODE_FOLDER),
         declaration: true,
-        sourceMap: true,
         rewriteRelativeImportExtensions: true,
         strict: true,
         verbatimModuleSyntax: true,

@@ -5,7 +5,6 @@
  * @module
  */
 
-import { existsSync } from "node:fs";
 import { join, posix } from "node:path";
 import { bundleCli } from "./cli.ts";
 import { addCommonJs } from "./commonjs.ts";
@@ -49,10 +48,8 @@ export async function finish(config: Config, folder: string): Promise<void> {
   const entryPoints = Object.values(config.exports).map(emittedPath);
   for (const path of await filesIn(code)) if (/\.[jt]s$/.test(path)) await mapImports(code, path);
   await joinDeclarations(code, entryPoints);
-  await mapSources(code); // the names of the pieces depend on it
   await joinModules(code, entryPoints);
   await addDenoTransport(code);
-  await mapSources(code);
   await addCommonJs(config, folder);
   await bundleCli(folder);
   const manifest = JSON.stringify(packageJson(config), undefined, 2) + "\n";
@@ -90,12 +87,9 @@ async function joinModules(code: string, entryPoints: readonly string[]): Promis
     ...entries,
     ...["--bundle", "--splitting", "--format=esm", "--platform=neutral", `--target=${TARGET}`],
     ...["--outbase=.", "--outdir=.", "--chunk-names=src/shared-[hash]", "--allow-overwrite"],
-    ...["--sourcemap", "--log-level=warning", ...external.map((name) => `--external:${name}`)],
+    ...["--log-level=warning", ...external.map((name) => `--external:${name}`)],
   ], { cwd: code });
-  for (const path of modules.filter((path) => !entries.includes(path))) {
-    await Deno.remove(join(code, path));
-    await Deno.remove(join(code, `${path}.map`));
-  }
+  for (const path of modules) if (!entries.includes(path)) await Deno.remove(join(code, path));
 }
 
 /** Emits Deno's transport beside the others. */
@@ -104,7 +98,7 @@ async function addDenoTransport(code: string): Promise<void> {
   const source = join(ROOT, `${DENO_TRANSPORT}.ts`);
   await succeed(await findTool("locked", "esbuild"), [
     source,
-    ...["--format=esm", `--target=${TARGET}`, "--sourcemap", "--log-level=warning"],
+    ...["--format=esm", `--target=${TARGET}`, "--log-level=warning"],
     `--outfile=${path}`,
   ]);
   await mapImports(code, `${DENO_TRANSPORT}.js`);
@@ -148,23 +142,6 @@ async function joinDeclarations(code: string, entryPoints: readonly string[]): P
   }
   for (const path of emitted) {
     if (!entries.includes(path.replace(/\.d\.ts$/, ""))) await Deno.remove(join(code, path));
-  }
-}
-
-/**
- * Has source maps name the modules of the source, from the package's folder; they come without
- * these modules.
- */
-async function mapSources(code: string): Promise<void> {
-  for (const path of (await filesIn(code)).filter((path) => path.endsWith(".js.map"))) {
-    const map = JSON.parse(await Deno.readTextFile(join(code, path)));
-    const up = posix.relative(posix.dirname(posix.join(CODE_FOLDER, path)), "");
-    map.sources = map.sources.map((source: string) => {
-      const inSource = source.slice(source.lastIndexOf("/src/") + 1);
-      return posix.join(up, existsSync(join(ROOT, inSource)) ? inSource : "mod.ts");
-    });
-    delete map.sourcesContent;
-    await Deno.writeTextFile(join(code, path), JSON.stringify(map));
   }
 }
 
