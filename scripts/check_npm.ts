@@ -16,7 +16,7 @@ import { CODE_FOLDER, DENO_TRANSPORT, PROGRAM, readConfig } from "./package/mani
 import { measureMemory } from "./package/memory.ts";
 import { checkBundles, weighModules } from "./package/sizes.ts";
 import { measureStart } from "./package/start.ts";
-import { filesIn, findTool, findTools, nodePath, ROOT, run, succeed } from "./package/tools.ts";
+import { filesIn, findTool, findTools, nodePath, run, succeed } from "./package/tools.ts";
 import { checkTypes } from "./package/types.ts";
 import { formatReport, type TestResult } from "./suite/report.ts";
 
