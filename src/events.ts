@@ -102,7 +102,7 @@ export type RedlockEvent =
     readonly reason: LockLostReason;
     /** The same in detail, for people. */
     readonly cause: Error;
-    /** How long the lock was held, in milliseconds. */
+    /** How long it was held, from the start of the attempt that won it, in milliseconds. */
     readonly heldMs: number;
   })
   /**
@@ -112,7 +112,7 @@ export type RedlockEvent =
     readonly type: "handed-over";
     /** Who held it until now; `adoptedFrom` of the `acquired` event with which it is adopted. */
     readonly holder: string;
-    /** How long it was held, in milliseconds. */
+    /** As in `lost`. */
     readonly heldMs: number;
   })
   /** Emitted when a call of `release()` is over and enough nodes answered it. */
@@ -120,7 +120,7 @@ export type RedlockEvent =
     readonly type: "released";
     /** Whether the lock was still there and was deleted; `false` if it was already gone. */
     readonly confirmed: boolean;
-    /** Time from acquiring the lock to the end of its release, in milliseconds. */
+    /** As in `lost`, until the end of the release. */
     readonly heldMs: number;
     /**
      * For how long the keys live on because of `atLeastMs`, in milliseconds; 0 if they are deleted.
@@ -134,7 +134,7 @@ export type RedlockEvent =
     readonly type: "release-failed";
     /** The error that `release()` rejected with. */
     readonly error: Error;
-    /** Time from acquiring the lock to the end of its release, in milliseconds. */
+    /** As in `lost`, until the end of the release. */
     readonly heldMs: number;
   })
   /**

@@ -128,7 +128,8 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
     // mutation: failed-call-blocks-its-client
     localQueues.leave(localName, call);
     if (!held) reportAbort(call, error);
-    if (call.purpose === "try" && error instanceof LockHeldError) return undefined;
+    const isOwn = error !== call.settings.signal?.reason; // that may be one of another call
+    if (call.purpose === "try" && error instanceof LockHeldError && isOwn) return undefined;
     throw error;
   } finally {
     client.endCall();

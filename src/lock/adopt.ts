@@ -21,9 +21,9 @@ import { type LockLostError, lostError } from "../errors.ts";
 import { isHopeless } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { backoffMs } from "../time/backoff.ts";
-import { pause } from "../time/pause.ts";
+import { Pause, pause } from "../time/pause.ts";
 import { holderOf } from "../holder.ts";
-import { reportKey } from "./inspection.ts";
+import { type KeyReport, reportKey } from "./inspection.ts";
 import { type LockCall, refuse, reportRefusal } from "./lock_call.ts";
 import { deleteValue } from "./release.ts";
 
@@ -75,8 +75,14 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
  * somebody has adopted the lock, or acquired some of its resources.
  */
 async function isTaken({ client, keys, settings, adopts }: LockCall): Promise<boolean> {
-  const asked = keys.map((key) => reportKey(client, key, settings.nodeTimeoutMs));
-  const reports = await Promise.all(asked);
+  const { nodeTimeoutMs, signal } = settings;
+  const wait = new Pause(client.wheel, Infinity, signal);
+  let reports: readonly KeyReport[] = [];
+  Promise.all(keys.map((key) => reportKey(client, key, nodeTimeoutMs))).then((all) => {
+    reports = all;
+    wait.end();
+  });
+  await wait.over;
   const own = holderOf(adopts!.value);
   return reports.some(({ held, holders }) => held && !holders.some(({ holder }) => holder === own));
 }

@@ -29,7 +29,7 @@ export const COOLDOWNS_MAX = 10_000;
 
 /**
  * The resources in cooldown of one client: a lock of it on them was lost, or ended without a
- * confirmed release. Made for the first of them.
+ * confirmed release.
  */
 export class Cooldowns {
   readonly #clock: Clock;

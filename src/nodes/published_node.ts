@@ -20,13 +20,16 @@ export function publishedNode(node: QuorumNode): Required<LockNode> {
   const ask = (method: "acquire" | "extend" | "adopt" | "release" | "raiseCounters") => {
     return (request: LockRequest) =>
       new Promise<Grant>((resolve, reject) => {
-        const { value } = request;
+        const { value, ttlMs, shortens } = request;
         const undone = method === "release" ? acquiring.get(value) : undefined;
+        // a release that has the keys live on
+        const [called, keptMs] = shortens ? ["release" as const, () => ttlMs] : [method];
         if (undone) undone.undone = true;
         const asked: QuorumRequest = {
           ...request,
           wanted: true,
           shared: undefined,
+          keptMs,
           mayHaveKeys: () => true,
           answer(_nodeIndex, outcome, detail) {
             if (acquiring.get(value) === asked) acquiring.delete(value);
@@ -38,7 +41,7 @@ export function publishedNode(node: QuorumNode): Required<LockNode> {
           },
         };
         if (method === "acquire" || method === "adopt") acquiring.set(value, asked);
-        node[method]!(asked, 0);
+        node[called]!(asked, 0);
       });
   };
   const { keys, diagnose } = operated(node);

@@ -12,13 +12,7 @@ import { GIVE_BACK } from "./scripts/adopt.ts";
 import { EXTEND } from "./scripts/extend.ts";
 import { ACQUIRE_COUNTED } from "./scripts/fencing.ts";
 import { queuePosition } from "./scripts/queue.ts";
-import {
-  isNumber,
-  oneOf,
-  type Operation,
-  type Release,
-  type ScriptOperation,
-} from "./scripts/script.ts";
+import { isNumber, type Operation, type Release } from "./scripts/script.ts";
 import { ACQUIRE_ANY } from "./scripts/pool.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
@@ -79,31 +73,14 @@ export function extendOperation({ mode }: QuorumRequest): Operation {
   return mode ? EXTEND_SHARED : EXTEND;
 }
 
-/** How a release is put to a node now: keys that are to live on are deleted once that is over. */
+/** How a release is put to a node now. */
 export function releaseOperation(
   { keys, replaces, ticket, mode, keptMs }: Release,
 ): Operation<Release> {
-  if (keptMs && keptMs() > 0) return mode ? KEEP_SHARED : KEEP;
+  const keeps = keptMs !== undefined && keptMs() > 0;
   if (mode) return RELEASE_SHARED;
-  if (replaces !== undefined) return GIVE_BACK;
-  return keys.length > 1 || ticket !== undefined ? RELEASE_QUEUED : RELEASE;
-}
-
-const KEEP = /* @__PURE__ */ keeping(EXTEND);
-const KEEP_SHARED = /* @__PURE__ */ keeping(EXTEND_SHARED);
-
-/**
- * A release that has the keys live on for a while: for a millisecond at least, although it may be
- * over when the script is sent a second time. A `PEXPIRE` of 0 would delete a key of other readers.
- */
-function keeping({ source, sha1 }: ScriptOperation): Operation<Release> {
-  return {
-    kind: "release",
-    source,
-    sha1,
-    argv: ({ value, keptMs }) => [value, String(Math.max(Math.ceil(keptMs!()), 1)), "1"],
-    read: oneOf(DENIED, GRANTED, DENIED), // of missing keys nothing lives on
-  };
+  if (replaces !== undefined && !keeps) return GIVE_BACK;
+  return keeps || keys.length > 1 || ticket !== undefined ? RELEASE_QUEUED : RELEASE;
 }
 
 /** What comes with an outcome that was read from a reply; see `outcome.ts`. */

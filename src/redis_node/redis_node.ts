@@ -113,7 +113,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
 
   extend(request: QuorumRequest, nodeIndex: number): void {
     const operation = extendOperation(request);
-    const alone = request.keys.length > 1 || request.shortens || request.guardMs;
+    const alone = request.keys.length > 1 || request.guardMs;
     if (alone) this.#send(operation, request, nodeIndex);
     else this.#grouping.ask(operation, request, nodeIndex);
   }

@@ -82,7 +82,8 @@ export class Ticket implements QueueTicket {
   }
 
   get ticketId(): string {
-    const end = this.#endS === Infinity || this.#endS === 0 ? "" : `:${this.#endS}`;
+    const { MAX_SAFE_INTEGER } = Number; // a larger one has an exponent, which no script reads
+    const end = this.#endS > MAX_SAFE_INTEGER || this.#endS === 0 ? "" : `:${this.#endS}`;
     return this.name + this.#patience + end + this.#suffix;
   }
 

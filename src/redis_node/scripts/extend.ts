@@ -5,15 +5,14 @@
  */
 import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
-import { NOTIFY_LUA } from "./queue.ts";
 import { type GroupRequest, lua, oneOf, type ScriptOperation } from "./script.ts";
 
 // mutation: missing-key-counts-as-extended
 export const readExtended = /* @__PURE__ */ oneOf(DENIED, GRANTED, MISSING);
 
 /** `ARGV` of an extension. */
-export function extendArgs({ value, ttlMs, shortens }: QuorumRequest): string[] {
-  return shortens ? [value, String(ttlMs), "1"] : [value, String(ttlMs)];
+export function extendArgs({ value, ttlMs }: QuorumRequest): string[] {
+  return [value, String(ttlMs)];
 }
 
 /** What each key holds; of a missing one `false`, of one that holds no text `GET`'s error. */
@@ -26,8 +25,7 @@ export const FOUND_LUA = `local function foundIn(keys)
 end`;
 
 /**
- * Does what {@linkcode EXTEND} does for each key, and returns what that returns, or its error. It
- * shortens nothing.
+ * Does what {@linkcode EXTEND} does for each key, and returns what that returns, or its error.
  */
 export const EXTEND_MANY: ScriptOperation<GroupRequest> = {
   kind: "extend",
@@ -55,10 +53,6 @@ return found`,
  * hold it, 2 if some are missing and the others hold it, 0 if one holds another value: then nothing
  * is done.
  *
- * If it `shortens`, because the lock has ended and its keys are to live on for a while, every key
- * that holds the value gets the TTL, and the watchers are notified of when it expires (`announce`
- * in `queue.ts`).
- *
  * It never sets a key, because nothing that is not certain to be held may come back: the client
  * that asked may have lost the lock by the time that this runs. A missing key is set again by a
  * command of its own, once a quorum has extended the lock.
@@ -67,21 +61,16 @@ export const EXTEND: ScriptOperation = {
   kind: "extend",
   many: EXTEND_MANY,
   argv: extendArgs,
-  source: /* @__PURE__ */ lua(
-    `local value, ttl, shortens = ARGV[1], ARGV[2], ARGV[3]
+  source: `local value, ttl = ARGV[1], ARGV[2]
 local reply = 1
 for _, key in ipairs(KEYS) do
   local found = redis.call('GET', key)
   if not found then reply = 2 elseif found ~= value then return 0 end
 end
 for _, key in ipairs(KEYS) do
-  if shortens or redis.call('PTTL', key) < tonumber(ttl) then redis.call('PEXPIRE', key, ttl) end
+  if redis.call('PTTL', key) < tonumber(ttl) then redis.call('PEXPIRE', key, ttl) end
 end
-if not shortens then return reply end`,
-    NOTIFY_LUA,
-    `for _, key in ipairs(KEYS) do announce(key, '+', tonumber(ttl)) end
 return reply`,
-  ),
-  sha1: "df2b7bec299437fab6f839d016277d629c5db6a1",
+  sha1: "ab9664e8e565cf2230853162c58321f6c958004d",
   read: readExtended,
 };

@@ -161,7 +161,7 @@ export const EXTEND_SHARED: ScriptOperation = {
     NOTIFY_LUA,
     PASS_LUA,
     READERS_LUA,
-    `local value, ttl, shortens = unpack(ARGV)
+    `local value, ttl = unpack(ARGV)
 local reply, deadlines = 1, {}
 for index, key in ipairs(KEYS) do
   local found = redis.call('GET', key)
@@ -171,17 +171,16 @@ for index, key in ipairs(KEYS) do
 end
 for index, key in ipairs(KEYS) do
   if deadlines[index] > 0 then
-    local score = math.max(nowMs + ttl, shortens and 0 or deadlines[index])
+    local score = math.max(nowMs + ttl, deadlines[index])
     redis.call('PEXPIRE', key, ttl)
     redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', score), value)
     settle(key)
     rouse(key, nil, 0, 0)
-    if shortens then announce(key, '+', tonumber(ttl)) end
   end
 end
 return reply`,
   ),
-  sha1: "7c0afe03b99785857c647467c075a62291b7f73b",
+  sha1: "1d7608fcb99f6333d8acef7f70555c73544aadf3",
 };
 
 /**
@@ -198,14 +197,21 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
     NOTIFY_LUA,
     PASS_LUA,
     READERS_LUA,
-    `local function drop(key, value)
+    `local function drop(key, value, kept)
   local found = redis.pcall('GET', key)
   if found ~= 'hasp:shared' then return false, found end
   local holds = deadlineMs(key, value) > 0
+  if holds and kept then
+    redis.call('PEXPIRE', key, kept)
+    redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', nowMs + kept), value)
+    settle(key)
+    announce(key, '+', tonumber(kept))
+    return true, found
+  end
   redis.call('ZREM', 'hasp:readers:' .. key, value)
   return holds, not (holds and settle(key)) and found
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "76c2dacd09f17922cbee2c639cb749095cb2f783",
+  sha1: "1304e9f0d2feb6f624ccd8a531e03ca8bba100d5",
 };

@@ -7,12 +7,24 @@
 import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
 import { FOUND_LUA } from "./extend.ts";
 import { NOTIFY_LUA, PASS_LUA, QUEUE_TTL_MS } from "./queue.ts";
-import { type GroupRequest, lua, oneOf, type Release, type ScriptOperation } from "./script.ts";
+import {
+  type GroupRequest,
+  lua,
+  NONE,
+  oneOf,
+  type Release,
+  type ScriptOperation,
+} from "./script.ts";
 
 export const readReleased = /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED);
 
-/** `ARGV` of a release that takes a ticket out of the queues, or puts it back. */
-export function releaseArgs({ value, ticket, keepsTicket }: Release): string[] {
+/**
+ * `ARGV` of a release that takes a ticket out of the queues, or puts it back; or that has keys live
+ * on for a while, if that is not over by now.
+ */
+export function releaseArgs({ value, ticket, keepsTicket, keptMs }: Release): string[] {
+  const leftMs = Math.ceil(keptMs?.() ?? 0);
+  if (leftMs > 0) return [value, NONE, NONE, String(leftMs)];
   if (!ticket) return [value];
   return [value, ticket.ticketId, ...keepsTicket ? [String(ticket.score)] : []];
 }
@@ -77,16 +89,18 @@ return found and (notified and 2 or 1) or 0`,
 
 /**
  * The end of a script that takes a value off keys, and a ticket out of the queues, or puts it back.
- * By then there is `drop(key, value)`, which returns whether the key held the value, and what it
- * holds now: `false` if it is free, perhaps an error.
+ * By then there is `drop(key, value, kept)`, which returns whether the key held the value, and what
+ * it holds now: `false` if it is free, perhaps an error. `kept` is for how long the key is to live
+ * on, in milliseconds, if it is.
  */
 export const TAKE_BACK_LUA: string = /* @__PURE__ */ lua(
   // Takes the value off the keys; an error comes in the reply, but first all keys are done.
-  `local value, ticket, score = unpack(ARGV)
+  `local value, ticket, score, kept = unpack(ARGV)
+if kept then ticket, score = nil, nil end
 local pooled = ticket and ticket:sub(-1) == '.'
 local dropped, found, count, failure = {}, {}, 0, nil
 for index, key in ipairs(KEYS) do
-  dropped[index], found[index] = drop(key, value)
+  dropped[index], found[index] = drop(key, value, kept)
   if dropped[index] then count = count + 1 end
   failure = failure or type(found[index]) == 'table' and found[index]
 end`,
@@ -117,6 +131,9 @@ return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0
  * just asked. If readers hold a key whose queue the ticket has left, notifies those that may enter.
  * Returns 0 if a key did not hold the value, 1 if all did, 2 if all did and others wait.
  *
+ * If the keys are to live on for a while, each that holds the value gets that TTL in place of being
+ * deleted, and its watchers are notified of when it expires (`announce` in `queue.ts`).
+ *
  * A ticket for a pool is in the queues of all its keys, and only one of them held the value: 1 or 2
  * then. Of the others, those are notified whose queue the ticket has left: each key that is free
  * has notified its first before.
@@ -128,13 +145,18 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     PASS_LUA,
-    `local function drop(key, value)
+    `local function drop(key, value, kept)
   local found = redis.pcall('GET', key)
   if found ~= value then return false, found end
+  if kept then
+    redis.call('PEXPIRE', key, kept)
+    announce(key, '+', tonumber(kept))
+    return true, found
+  end
   redis.call('DEL', key)
   return true, false
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "d2e2c520b8e5e078547514e8ab36a674fcae4250",
+  sha1: "f3b8dece83224a2c9aabf52b4ce5219da4c68a21",
 };

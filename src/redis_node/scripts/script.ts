@@ -18,7 +18,7 @@
  * | `readers.ts`          | `ACQUIRE_SHARED`  | readers, queue, turn | 0, 1, position             |
  * |                       | `EXTEND_SHARED`   | readers, queue       | 0, 1, 2                    |
  * |                       | `RELEASE_SHARED`  | readers, queue, turn | 0, 1, 2                    |
- * | `../restart_guard.ts` | `STATE_LUA`       | `hasp:born` alone    | its age, clock, uptime     |
+ * | `../restart_guard.ts` | `STATE_LUA`       | `hasp:born` alone    | age, clock, uptime, run id |
  * | `../diagnostics.ts`   | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
  *
  * 0 is a denial, 1 or a counter of fencing tokens a grant. If keys are missing and nothing else is

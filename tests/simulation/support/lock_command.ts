@@ -59,9 +59,11 @@ const VALUES_OF_GROUPS = new Map(
   ]),
 );
 
-/** The scripts about locks in shared mode. */
-const OF_READERS = [ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED]
-  .flatMap(({ sha1, source }) => [sha1, source]);
+/** Whether a command calls a script about locks in shared mode. */
+function isOfReaders([, script]: readonly string[]): boolean {
+  return [ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED]
+    .some(({ sha1, source }) => script === sha1 || script === source);
+}
 
 /**
  * What a request is about, where it is about locks: a group of releases, or of extensions, is about
@@ -92,9 +94,10 @@ function lockCommand(words: readonly string[]): LockCommand | undefined {
     const [number, value] = words.slice(3 + count);
     return { operation, keys: [keys[Number(number) - 1]], value, ends: false };
   }
-  const [value, , third] = words.slice(3 + count);
-  const ends = operation === "release" || operation === "extend" && third !== undefined;
-  if (OF_READERS.includes(words[1])) return { operation, keys, value, ends, shared: true };
+  const [value, , third, kept] = words.slice(3 + count);
+  const ends = operation === "release";
+  if (ends && kept) return { operation: "extend", keys, value, ends, shared: isOfReaders(words) };
+  if (isOfReaders(words)) return { operation, keys, value, ends, shared: true };
   if (words[1] !== ADOPT.sha1 && words[1] !== ADOPT.source) return { operation, keys, value, ends };
   return { operation, keys, value, ends, replaces: third };
 }

@@ -228,11 +228,11 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "shortening-notifies-nobody": [
     "nobody is told when a lock that is kept for a while expires",
-    ["for _, key in ipairs(KEYS) do announce(key, '+', tonumber(ttl)) end", ""],
+    ["PEXPIRE', key, kept)\n    announce(key, '+', tonumber(kept))", "PEXPIRE', key, kept)"],
   ],
   "shortening-reader-notifies-nobody": [
     "nobody is told when a reader that is kept for a while expires",
-    ["if shortens then announce(key, '+', tonumber(ttl)) end", ""],
+    ["settle(key)\n    announce(key, '+', tonumber(kept))", "settle(key)"],
   ],
   "several-keys-keep-a-free-one": [
     "nobody is notified of a key that is free while another of the caller's is held",
@@ -289,8 +289,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "extension-steals": [
     "an extension steals",
     [
-      "elseif found ~= value then return 0 end\nend\nfor _, key in ipairs(KEYS) do\n  if shortens",
-      "end\nend\nfor _, key in ipairs(KEYS) do\n  if shortens",
+      "elseif found ~= value then return 0 end\nend\nfor _, key in ipairs(KEYS) do\n  if redis",
+      "end\nend\nfor _, key in ipairs(KEYS) do\n  if redis",
     ],
   ],
   "extension-sets-missing-keys": [
@@ -302,7 +302,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "extension-shortens-ttl": [
     "an extension shortens the TTL",
-    ["if shortens or redis.call('PTTL', key) < tonumber(ttl) then", "if true then"],
+    ["do\n  if redis.call('PTTL', key) < tonumber(ttl) then", "do\n  if true then"],
   ],
   "full-node-ends-readers": [
     "a full node extends no reader",

@@ -1,4 +1,10 @@
-import { assert, assertEquals, assertInstanceOf, assertLessOrEqual } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertInstanceOf,
+  assertLessOrEqual,
+  assertStrictEquals,
+} from "@std/assert";
 import { LockHeldError, QuorumError } from "../../../src/errors.ts";
 import { quorumSize } from "../../../src/vote.ts";
 import { ROUNDS_MAX } from "../../../src/quorum/round.ts";
@@ -141,6 +147,14 @@ for (const [stepMs, leftMs] of [[60_000, undefined], [-60_000, VALIDITY_MS - 20]
     assertEquals(cluster.holders(), [undefined, undefined, undefined]);
   });
 }
+
+Deno.test("tryAcquire() rejects with the reason of its signal, even if that is the LockHeldError of another call", async () => {
+  const cluster = new Cluster();
+  cluster.occupy("a");
+  const reason = await cluster.rejection(cluster.redlock.acquire("a", { waitMs: 0 }));
+  const signal = AbortSignal.abort(reason);
+  assertStrictEquals(await cluster.rejection(cluster.redlock.tryAcquire("b", { signal })), reason);
+});
 
 // Attempt after attempt
 

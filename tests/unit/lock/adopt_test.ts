@@ -7,7 +7,14 @@ import {
 } from "../../../mod.ts";
 import { holderOf } from "../../../src/holder.ts";
 import { handOverToken } from "../../../src/lock/hand_over_token.ts";
-import { Cluster, locked, OTHER_VALUE, TTL_MS, VALIDITY_MS } from "../../support/cluster.ts";
+import {
+  Cluster,
+  locked,
+  OTHER_VALUE,
+  REASON,
+  TTL_MS,
+  VALIDITY_MS,
+} from "../../support/cluster.ts";
 
 /** Two keys, and the value of a third one that is not locked. */
 const PAIR = ["a", "b"];
@@ -186,6 +193,18 @@ Deno.test("adopt() rejects with a LockLostError if the lock is gone, or somebody
   cluster.occupy("b");
   const error = await cluster.rejection(cluster.redlock.adopt(token), TTL_MS / 2);
   assert(error instanceof LockLostError, String(error));
+});
+
+Deno.test("adopt() rejects at once when its signal aborts while it looks who has the lock", async () => {
+  const { cluster, token } = await handedOver();
+  for (const node of cluster.nodes.slice(1)) node.set("a", OTHER_VALUE, TTL_MS);
+  for (const node of cluster.nodes) node.modes.inspect = "hang";
+  const controller = new AbortController();
+  const adopting = cluster.redlock.adopt(token, { signal: controller.signal });
+  adopting.catch(() => {});
+  await cluster.advance(1);
+  controller.abort(REASON);
+  await assertRejects(() => cluster.settle(adopting, 0), Error, REASON.message);
 });
 
 Deno.test("adopt() frees a node of a lock that somebody else holds, unless atLeastMs keeps it", async () => {

@@ -27,6 +27,17 @@ for (const mode of ["exclusive", "shared"] as const) {
   });
 }
 
+for (const mode of ["exclusive", "shared"] as const) {
+  Deno.test(`a release before atLeastMs keeps no key for longer because another has another value, in ${mode} mode`, async () => {
+    const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS, mode });
+    const lock = (await cluster.settle(cluster.redlock.tryAcquire(["a", "b"])))!;
+    for (const node of cluster.nodes) node.set("b", OTHER_VALUE, TTL_MS);
+    assertEquals(await cluster.settle(lock.release()), false);
+    assertEquals(lives(cluster), [AT_LEAST_MS, AT_LEAST_MS, AT_LEAST_MS]);
+    assertEquals(cluster.holders("b"), Array(3).fill(OTHER_VALUE));
+  });
+}
+
 Deno.test("a wall clock that steps ahead does not shorten atLeastMs", async () => {
   const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS });
   for (const node of cluster.nodes) node.replyMs = 10;

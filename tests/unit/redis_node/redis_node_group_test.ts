@@ -87,7 +87,7 @@ for (
   });
 }
 
-for (const parts of [{ guardMs: 1_000 }, { shortens: true }, { mode: "shared" }] as const) {
+for (const parts of [{ guardMs: 1_000 }, { mode: "shared" }] as const) {
   test.opened(`RedisNode sends an extension with ${JSON.stringify(parts)} alone`, async (bench) => {
     for (const key of ["k", "l"]) bench.ask("extend", new FakeRequest(key, parts));
     await runMicrotasks();

@@ -3,8 +3,7 @@ import type { CommandSender } from "../../../src/redis_node/command_sender.ts";
 import { commandOf, releaseOperation } from "../../../src/redis_node/operations.ts";
 import { type PendingRelease, PendingReleases } from "../../../src/redis_node/pending_releases.ts";
 import { GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
-import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
-import { EXTEND_SHARED, RELEASE_SHARED } from "../../../src/redis_node/scripts/readers.ts";
+import { RELEASE_SHARED } from "../../../src/redis_node/scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
@@ -76,23 +75,23 @@ test.opened("RedisNode keeps what gives a value back, and sends it on the next c
   assertEquals(await bench.reconnect(), wire("EVAL", GIVE_BACK.source, "1", "k", "v", "old"));
 });
 
-for (const [mode, script] of [[undefined, EXTEND], ["shared", EXTEND_SHARED]] as const) {
+for (const [mode, script] of [[undefined, RELEASE_QUEUED], ["shared", RELEASE_SHARED]] as const) {
   test.opened(`RedisNode shortens keys that are to live on by the time that is left, and deletes them later, in ${mode ?? "exclusive"} mode`, async (bench) => {
     const untilMs = bench.clock.monotonicMs() + 60_000;
     const keptMs = () => untilMs - bench.clock.monotonicMs();
     const request = bench.release(new FakeRequest("k", { ttlMs: 120_000, mode, keptMs }));
     await runMicrotasks();
-    assertStringIncludes(bench.written, "\r\n60000\r\n$1\r\n1\r\n");
+    assertStringIncludes(bench.written, "\r\n$0\r\n\r\n$0\r\n\r\n$5\r\n60000\r\n");
     await bench.hangUp();
     assertEquals(request.answers, [["failed", 0, LOST]]);
     await bench.clock.advance(100);
     const written = await bench.reconnect();
     const leftMs = String(Math.ceil(keptMs()));
-    assertEquals(written, wire("EVAL", script.source, "1", "k", "v", leftMs, "1"));
+    assertEquals(written, wire("EVAL", script.source, "1", "k", "v", "", "", leftMs));
     for (const delayMs of [100, 200]) { // each time it is refused it asks for less
       await bench.answer("-BUSY no\r\n");
       await bench.advance(delayMs);
-      const words = ["1", "k", "v", String(Math.ceil(keptMs())), "1"];
+      const words = ["1", "k", "v", "", "", String(Math.ceil(keptMs()))];
       assertEquals(bench.written, wire("EVALSHA", script.sha1, ...words));
     }
     await bench.hangUp();
@@ -103,17 +102,17 @@ for (const [mode, script] of [[undefined, EXTEND], ["shared", EXTEND_SHARED]] as
   });
 }
 
-Deno.test("keys are shortened to a millisecond if their time is over when the script is written", () => {
+Deno.test("keys are deleted if the time for which they live on is over when the script is written", () => {
   let leftMs = 5;
   const release = { keys: ["k"], value: "v", mode: "shared", keptMs: () => leftMs } as const;
   const operation = releaseOperation(release);
   leftMs = -5; // a server that has forgotten the script is sent it again
-  assertEquals(commandOf(operation, release, "EVAL").slice(2), ["1", "k", "v", "1", "1"]);
+  assertEquals(commandOf(operation, release, "EVAL").slice(2), ["1", "k", "v"]);
 });
 
 test.opened("RedisNode denies the end of keys that are to live on, but are gone", async (bench) => {
   const request = await bench.send("release", new FakeRequest("k", { keptMs: () => 5 }));
-  await bench.answer(":2\r\n");
+  await bench.answer(":0\r\n");
   assertEquals(request.outcomes, ["denied"]);
 });
 

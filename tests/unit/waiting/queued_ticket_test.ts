@@ -115,6 +115,15 @@ Deno.test("a ticket says when the wait of its caller ends, and the next caller o
   assertEquals(node.queue(), [callers.ticket, "other:1"]);
 });
 
+for (const waitMs of [Infinity, Number.MAX_VALUE]) {
+  Deno.test(`a ticket whose wait of ${waitMs} ms ends beyond all numbers of scripts says no end, and is notified`, async () => {
+    const callers = await blocked(["first"], { waitMs });
+    assertEquals(callers.ticket.split(":").length, 3);
+    await callers.asksAfter(() => callers.nodes.forEach((node) => node.free()));
+    assertEquals(callers.won, ["first"]);
+  });
+}
+
 // Before and after the lock
 
 Deno.test("a call joins the queues with its first attempt if others wait at its client's release, and the next call does not", async () => {
