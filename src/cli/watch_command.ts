@@ -21,7 +21,7 @@ import {
 } from "./inspect_command.ts";
 import { reportFailed } from "./list_command.ts";
 import { type NodeOptions, openClient, type OpenedClient } from "./node_options.ts";
-import { type Interrupted, Signals } from "./run/signals.ts";
+import { Interrupted, Signals } from "./run/signals.ts";
 import {
   canRedraw,
   masked,
@@ -100,11 +100,12 @@ function textOf({ state }: Inspected): string {
 async function look(
   { redlock, keyPrefix }: OpenedClient,
   resources: readonly string[],
+  signal: AbortSignal,
 ): Promise<Inspected[]> {
   if (resources.length > 0) return await inspectAll(redlock, keyPrefix, resources);
   const found: Inspected[] = [];
   try {
-    for await (const state of list(redlock)) {
+    for await (const state of list(redlock, { signal })) {
       found.push({ resource: state.resource, key: keyPrefix + state.resource, state });
     }
   } catch (error) {
@@ -141,8 +142,9 @@ export async function watch(resources: readonly string[], options: WatchOptions)
     const draw = canRedraw() && !options.json ? await openScreen() : undefined;
     const paint = paintOutput();
     const changes = new Changes();
-    while (!signals.waiting.aborted) {
-      const inspected = await look(client, resources);
+    while (true) {
+      signals.waiting.throwIfAborted();
+      const inspected = await look(client, resources, signals.waiting);
       const timeMs = systemClock.wallMs();
       const changed = changes.look(inspected);
       if (draw) {
@@ -156,7 +158,9 @@ export async function watch(resources: readonly string[], options: WatchOptions)
       }
       await pause(wheel, options.interval, signals.waiting);
     }
-    return (signals.waiting.reason as Interrupted).exitCode;
+  } catch (error) {
+    if (error instanceof Interrupted) return error.exitCode;
+    throw error;
   } finally {
     signals.stop();
   }

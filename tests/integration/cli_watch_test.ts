@@ -3,6 +3,8 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { createRedlock } from "../../mod.ts";
 import { hasp, SOURCE_EDITION, startHasp } from "../support/command_line.ts";
+import { eventually } from "../support/eventually.ts";
+import { answering, startFakeServer } from "../support/fake_server.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { Program } from "../support/programs.ts";
 import { shareServers } from "../support/shared_servers.ts";
@@ -59,6 +61,15 @@ Deno.test("hasp watch without a name watches all that is locked, and says what b
   program.signal("SIGINT");
   assertEquals((await program.end()).code, 130);
   for (const reader of readers) await reader.release();
+});
+
+Deno.test("hasp watch ends by a signal while it lists", async () => {
+  const endless = answering("*2\r\n$1\r\n1\r\n*0\r\n"); // the cursor of SCAN stays 1
+  await using server = startFakeServer(endless);
+  await using program = startHasp(["watch"], { urls: [server.url] });
+  await eventually(() => server.accepted > 0);
+  program.signal("SIGINT");
+  assertEquals((await program.end()).code, 130);
 });
 
 /** Whether there is script(1), which gives a program a terminal. */
