@@ -167,6 +167,8 @@ Deno.test("hasp run passes on variables with any name", async () => {
   for (const [name, value] of Object.entries(env)) {
     assert(variables.includes(`${name}=${value}`), name);
   }
+  const { code } = await hasp(["run", "-r", "job", "--", "a=b"], { urls: servers.urls, env });
+  assertEquals(code, 127); // `env` would take it for a variable, and print the others
 });
 
 Deno.test("hasp run passes on open files in Deno", async () => {

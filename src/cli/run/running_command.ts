@@ -155,10 +155,13 @@ async function startWatched(
 /** The names of variables that every shell passes on. */
 const SHELL_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/u;
 
-/** Adds what passes on the variables that some shells drop, such as `my-var`. */
+/**
+ * Adds what passes on the variables that some shells drop, such as `my-var`. It cannot for a command
+ * with `=` in its name, which `env` takes for a variable.
+ */
 function throughShell(command: readonly string[], env: Environment): readonly string[] {
   const dropped = Object.entries(env).filter(([name]) => !SHELL_NAME.test(name));
-  if (dropped.length === 0) return command;
+  if (dropped.length === 0 || command[0].includes("=")) return command;
   return ["/usr/bin/env", "--", ...dropped.map((variable) => variable.join("=")), ...command];
 }
 
