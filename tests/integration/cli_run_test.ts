@@ -64,6 +64,10 @@ Deno.test("hasp run locks several resources, all or none", async () => {
   await holdByAnother(servers, "second");
   assertEquals((await hasp(args, servers)).code, 120);
   await gone(servers, "first");
+  const long = ["x", "y"].flatMap((letter) => ["-r", letter.repeat(70_000)]);
+  const { code, stderr } = await hasp(["run", ...long, "--", "true"], servers);
+  assertEquals(code, 125);
+  assertMatch(stderr, /HASP_RESOURCE has 140001 bytes, and Linux allows 131057$/m);
 });
 
 Deno.test("hasp run --held-exit-code chooses the code for a lock that somebody else holds", async () => {

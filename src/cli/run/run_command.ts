@@ -169,7 +169,7 @@ export async function runLocked(
     const { holder } = lock;
     await Promise.allSettled(deletes.map((name) => forceRelease(redlock!, name, { holder })));
     await lock.release().catch(() => {}); // closing the client would report it as lost
-    throw lock.signal.aborted ? lock.signal.reason : error;
+    throw lock.signal.aborted ? lock.signal.reason : startError(error, lock);
   }
   const failed = () => extensions.failed ?? [];
   const guard = new LockGuard(lock, running, { graceMs: grace, limitMs, failed, report });
@@ -196,6 +196,16 @@ export async function runLocked(
       : `The lock was lost before the command ended, which it did with the code ${code}`,
   );
   return LOCK_LOST;
+}
+
+/** Says what is too long if the system cannot start a command for that reason. */
+function startError(error: unknown, { resources }: Lock): unknown {
+  if ((error as NodeJS.ErrnoException).code !== "E2BIG") return error;
+  const bytes = new TextEncoder().encode(resources.join("\n")).length;
+  return new Error(
+    `The command and its variables are too long for the system (E2BIG): HASP_RESOURCE has ${bytes} ` +
+      "bytes, and Linux allows 131057",
+  );
 }
 
 /** Releases the lock. Returns whether it was held until then, as far as that is known. */
