@@ -156,8 +156,8 @@ async function startWatched(
 const SHELL_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/u;
 
 /**
- * Adds what passes on the variables that some shells drop, such as `my-var`. It cannot for a command
- * with `=` in its name, which `env` takes for a variable.
+ * Adds what passes on the variables that some shells drop, such as `my-var`: not for a command with
+ * `=` in its name, which `env` takes for a variable.
  */
 function throughShell(command: readonly string[], env: Environment): readonly string[] {
   const dropped = Object.entries(env).filter(([name]) => !SHELL_NAME.test(name));
