@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Paint, Style } from "./terminal.ts";
+import { columnsOf, type Paint, type Style } from "./terminal.ts";
 
 /** One cell: a text, or a text in a style. */
 export type Cell = string | readonly [text: string, style: Style];
@@ -13,13 +13,13 @@ export function formatTable(rows: readonly (readonly Cell[])[], paint: Paint): s
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, column) => {
-      widths[column] = Math.max(widths[column] ?? 0, textOf(cell).length);
+      widths[column] = Math.max(widths[column] ?? 0, columnsOf(textOf(cell)));
     });
   }
   return rows.map((row, index) => {
     const cells = row.map((cell, column) => {
       const text = textOf(cell);
-      const gap = column === row.length - 1 ? "" : " ".repeat(widths[column] - text.length);
+      const gap = column === row.length - 1 ? "" : " ".repeat(widths[column] - columnsOf(text));
       return (typeof cell === "string" ? text : paint(cell[1], text)) + gap;
     });
     const line = cells.join("  ");

@@ -9,7 +9,7 @@
  * @module
  */
 import process from "node:process";
-import { stripVTControlCharacters } from "node:util";
+import stringWidth from "string-width";
 
 /** SGR codes of what is painted. */
 const STYLES = {
@@ -144,10 +144,19 @@ export async function openScreen(): Promise<(lines: readonly string[]) => void> 
   };
 }
 
+/** How many columns of a terminal a text takes; colours take none, a wide character takes two. */
+export function columnsOf(text: string): number {
+  return stringWidth(text);
+}
+
 /** As many of the lines as fit on a terminal, and a line about the rest if there is any. */
 export function fittingLines(lines: readonly string[], rows: number, columns: number): string[] {
-  const heightOf = (line: string) =>
-    Math.max(1, Math.ceil(stripVTControlCharacters(line).length / columns));
+  const heightOf = (line: string) => {
+    const width = columnsOf(line);
+    if (width <= columns) return 1;
+    // A wide character that does not fit leaves the last column of a row free.
+    return Math.ceil(width / (/[^\0-\x7f]/u.test(line) ? columns - 1 : columns));
+  };
   const fitting = (height: number) => {
     const end = lines.findIndex((line) => (height -= heightOf(line)) < 0);
     return end === -1 ? lines.length : end;

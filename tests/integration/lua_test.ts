@@ -36,45 +36,27 @@ function lastReply(replies: string): string {
   return replies.replace(/^\+OK\r\n\+OK\r\n\+OK\r\n:3\r\n/u, "");
 }
 
-/** A connection to a real server that shows its bytes. */
-class RawConnection implements Disposable {
-  readonly #connection: Deno.TcpConn;
-
-  constructor(connection: Deno.TcpConn) {
-    this.#connection = connection;
+/** What a real server answers to a program. */
+async function serverReply(connection: Deno.TcpConn, source: string): Promise<string> {
+  const bytes = requests(source, ["ECHO", "over"]);
+  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+  const buffer = new Uint8Array(64 * 1024);
+  let text = "";
+  while (!text.endsWith("$4\r\nover\r\n")) {
+    const count = await connection.read(buffer);
+    if (count === null) throw new Error(`the server closed the connection: ${source}`);
+    text += latin1.decode(buffer.subarray(0, count));
   }
-
-  async ask(source: string): Promise<string> {
-    const bytes = requests(source, ["ECHO", "over"]);
-    for (let at = 0; at < bytes.length;) at += await this.#connection.write(bytes.subarray(at));
-    const buffer = new Uint8Array(64 * 1024);
-    let text = "";
-    while (!text.endsWith("$4\r\nover\r\n")) {
-      const count = await this.#connection.read(buffer);
-      if (count === null) throw new Error(`the server closed the connection: ${source}`);
-      text += latin1.decode(buffer.subarray(0, count));
-    }
-    return lastReply(text.slice(0, -"$4\r\nover\r\n".length));
-  }
-
-  [Symbol.dispose](): void {
-    this.#connection.close();
-  }
-}
-
-async function connect(port: number): Promise<RawConnection> {
-  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
-  connection.setNoDelay(true);
-  return new RawConnection(connection);
+  return lastReply(text.slice(0, -"$4\r\nover\r\n".length));
 }
 
 Deno.test("scripts of MemoryRedis do in every single piece what redis-server does", async () => {
   await using server = await startServer({ rights: ["&*", "+@all"] });
-  using real = await connect(server.port);
+  using real = await Deno.connect({ port: server.port });
   const wrong: string[] = [];
   for (const piece of [...PIECES, ...UNORDERED]) {
     for (const source of [`return ${piece}`, `local x = ${piece}\nreturn x`]) {
-      const [actual, expected] = [memoryReply(source), await real.ask(source)];
+      const [actual, expected] = [memoryReply(source), await serverReply(real, source)];
       if (UNORDERED.includes(piece) && actual.startsWith(REFUSED)) continue;
       if (actual !== expected) wrong.push(`${source}\n  ${actual}  ${expected}`);
     }
@@ -84,13 +66,13 @@ Deno.test("scripts of MemoryRedis do in every single piece what redis-server doe
 
 Deno.test("scripts of MemoryRedis run random programs as redis-server does, or are refused", async () => {
   await using server = await startServer({ rights: ["&*", "+@all"] });
-  using real = await connect(server.port);
+  using real = await Deno.connect({ port: server.port });
   let refused = 0;
   await fc.assert(
     fc.asyncProperty(program, async (source) => {
       const actual = memoryReply(source);
       if (actual.startsWith(REFUSED)) return void refused++;
-      assertEquals(actual, await real.ask(source));
+      assertEquals(actual, await serverReply(real, source));
     }),
     { seed: SEED, numRuns: PROGRAMS },
   );

@@ -59,13 +59,10 @@ Deno.test("findNodes() reads the prefix of keys from a line beside the addresses
 });
 
 Deno.test("findNodes() says where addresses can be given, if none are", async () => {
-  const nowhere = [{}, { HASP_NODES: "" }, { CREDENTIALS_DIRECTORY: "/run/others" }];
-  for (const env of nowhere) {
-    await assertRejects(
-      () => findNodes({}, env, readFile),
-      UsageError,
-      "Cannot find the addresses of the nodes: set HASP_NODES or HASP_NODES_FILE, or pass --nodes-file or --node",
-    );
+  const message =
+    "Cannot find the addresses of the nodes: set HASP_NODES or HASP_NODES_FILE, or pass --nodes-file or --node";
+  for (const env of [{}, { HASP_NODES: "" }, { CREDENTIALS_DIRECTORY: "/run/others" }]) {
+    await assertRejects(() => findNodes({}, env, readFile), UsageError, message);
   }
 });
 
@@ -76,21 +73,16 @@ Deno.test("findNodes() names a file that it cannot use", async () => {
     ["/etc/empty", "Cannot find the addresses of the nodes: /etc/empty contains no address"],
   ];
   for (const [nodesFile, message] of cases) {
-    await assertRejects(() => findNodes({ nodesFile }, {}, readFile), UsageError, message);
-    await assertRejects(
-      () => findNodes({}, { HASP_NODES_FILE: nodesFile }, readFile),
-      UsageError,
-      message,
-    );
+    const env = { HASP_NODES_FILE: nodesFile };
+    for (const args of [[{ nodesFile }, {}], [{}, env]] as const) {
+      await assertRejects(() => findNodes(...args, readFile), UsageError, message);
+    }
   }
 });
 
 Deno.test("findNodes() does not ignore a credential that it may not read", async () => {
   const env = { CREDENTIALS_DIRECTORY: "/run/credentials" };
   const refuse = () => Promise.reject(Object.assign(new Error("EACCES"), { code: "EACCES" }));
-  await assertRejects(
-    () => findNodes({}, env, refuse),
-    UsageError,
-    "Cannot read the addresses",
-  );
+  const finding = () => findNodes({}, env, refuse);
+  await assertRejects(finding, UsageError, "Cannot read the addresses");
 });

@@ -14,7 +14,8 @@ const REPORT: HealthReport = {
 };
 
 Deno.test("colourReport() puts the headings and the severities into colours, and no server's text", () => {
-  const painted = colourReport(formatHealthReport(REPORT), (style, text) => `<${style} ${text}>`);
+  const paint = (style: string, text: string) => `<${style} ${text}>`;
+  const painted = colourReport(formatHealthReport(REPORT), paint);
   assertEquals(painted.filter((line) => line.startsWith("<")), [
     "<bold 0 of 1 node answered>, 2 are a quorum",
     painted[2],
@@ -24,8 +25,5 @@ Deno.test("colourReport() puts the headings and the severities into colours, and
   ]);
   assertEquals(painted[2].startsWith("<dim node "), true);
   const ok = { ...REPORT, findings: [] };
-  assertEquals(
-    colourReport(formatHealthReport(ok), (style, text) => `<${style} ${text}>`).at(-1),
-    "<green no problems found>",
-  );
+  assertEquals(colourReport(formatHealthReport(ok), paint).at(-1), "<green no problems found>");
 });

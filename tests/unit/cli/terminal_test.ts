@@ -1,5 +1,12 @@
 import { assertEquals } from "@std/assert";
-import { fittingLines, jsonLine, masked } from "../../../src/cli/terminal.ts";
+import { formatTable } from "../../../src/cli/table.ts";
+import {
+  fittingLines,
+  jsonLine,
+  masked,
+  paintColours,
+  paintNothing,
+} from "../../../src/cli/terminal.ts";
 import { listFiles } from "../../support/source_code.ts";
 
 for (
@@ -38,23 +45,32 @@ Deno.test("only the module of the terminal writes to a stream, so that all crede
 });
 
 const LINES = ["heading", "one", "two", "three"];
+const RED = LINES.map((line) => paintColours("red", line));
+const WIDE = LINES.map(() => "日本日本"); // eight columns; a row of five has room for two of them
 
 for (
-  const [rows, columns, expected] of [
-    [24, 80, LINES],
-    [5, 80, LINES],
-    [4, 80, ["heading", "one", "… 2 more: the terminal is too small"]],
-    [5, 4, ["heading", "one", "… 2 more: the terminal is too small"]],
-    [2, 80, ["… 4 more: the terminal is too small"]],
-    [1, 80, ["… 4 more: the terminal is too small"]],
+  const [rows, columns, lines, shown] of [
+    [24, 80, LINES, 4],
+    [5, 80, LINES, 4],
+    [4, 80, LINES, 2],
+    [5, 4, LINES, 2],
+    [2, 80, LINES, 0],
+    [1, 80, LINES, 0],
+    [5, 8, RED, 4],
+    [5, 8, WIDE, 4],
+    [9, 5, WIDE, 4],
+    [8, 5, WIDE, 3],
+    [4, 3, ["日本日", "a"], 0],
   ] as const
 ) {
-  Deno.test(`fittingLines() fits four lines into ${rows} rows of ${columns} columns`, () => {
-    assertEquals(fittingLines(LINES, rows, columns), [...expected]);
+  Deno.test(`fittingLines() shows ${shown} lines as ${lines[0]} in ${rows} rows of ${columns} columns`, () => {
+    const left = lines.length - shown;
+    const rest = left > 0 ? [`… ${left} more: the terminal is too small`] : [];
+    assertEquals(fittingLines(lines, rows, columns), [...lines.slice(0, shown), ...rest]);
   });
 }
 
-Deno.test("fittingLines() counts no colour as a column", () => {
-  const painted = LINES.map((line) => `\x1b[31m${line}\x1b[0m`);
-  assertEquals(fittingLines(painted, 5, 8), painted);
+Deno.test("formatTable() counts columns of a terminal", () => {
+  const rows = [["key", "state"], [["日本", "red"], "free"], ["a", "free"]] as const;
+  assertEquals(formatTable(rows, paintNothing), ["key   state", "日本  free", "a     free"]);
 });
