@@ -35,15 +35,8 @@ function startGuard(options: { limitMs: number; graceMs: number; isAllowed?: boo
       },
     });
   const lose = () => controller.abort(new Error("Cannot keep the lock"));
-  return {
-    make,
-    lose,
-    endWatcher: (word?: string) => onWatcherEnd(word),
-    signals,
-    limitsMs,
-    reports,
-    limitsAtReport,
-  };
+  const endWatcher = (word?: string) => onWatcherEnd(word);
+  return { make, lose, endWatcher, signals, limitsMs, reports, limitsAtReport };
 }
 
 Deno.test("LockGuard.extended() after stop() watches over nothing", () => {
@@ -109,11 +102,8 @@ Deno.test("LockGuard leaves it to the watcher to say how a command ended if hasp
 });
 
 Deno.test("LockGuard says if it may not end the command", () => {
-  const { make, lose, endWatcher, reports } = startGuard({
-    limitMs: 10_000,
-    graceMs: 5_000,
-    isAllowed: false,
-  });
+  const options = { limitMs: 10_000, graceMs: 5_000, isAllowed: false };
+  const { make, lose, endWatcher, reports } = startGuard(options);
   const guard = make();
   lose();
   endWatcher(LEFT);
