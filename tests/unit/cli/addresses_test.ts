@@ -74,8 +74,8 @@ Deno.test("findNodes() names a file that it cannot use", async () => {
   ];
   for (const [nodesFile, message] of cases) {
     const env = { HASP_NODES_FILE: nodesFile };
-    for (const args of [[{ nodesFile }, {}], [{}, env]] as const) {
-      await assertRejects(() => findNodes(...args, readFile), UsageError, message);
+    for (const [options, variables] of [[{ nodesFile }, {}], [{}, env]] as const) {
+      await assertRejects(() => findNodes(options, variables, readFile), UsageError, message);
     }
   }
 });
