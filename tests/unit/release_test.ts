@@ -48,7 +48,7 @@ Deno.test("the locked tools are those of deno.json and of the tests, and each ha
   const locked = (folder: string) =>
     JSON.parse(readText(`scripts/package/${folder}/package-lock.json`)).packages;
   const tools = locked("tools");
-  for (const name of ["commander", "log-update"]) {
+  for (const name of ["commander", "log-update", "string-width"]) {
     assertEquals(`npm:${name}@${tools[`node_modules/${name}`].version}`, config.imports[name]);
   }
   const [deno] = Object.values(locked("deno")[""].devDependencies);

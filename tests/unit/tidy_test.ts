@@ -170,7 +170,7 @@ Deno.test("tidy: areas import in one direction", () => {
  * one that programs bring which use OpenTelemetry.
  */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  cli: ["commander", "log-update"],
+  cli: ["commander", "log-update", "string-width"],
   otel: ["@opentelemetry/api"],
 };
 
