@@ -263,8 +263,12 @@ table.concat({1, {}, 3}) | table.concat({1, 2, 3}, ', ') | table.concat({1, 2, 3
 '\\97\\'\\"\\\\' | "\\t" | [[long]] | [==[a]]b]==] | 0x10 | 3. | .5 | 1e2 | 1E-2 | ('a'):len() --[[ comment ]] | 'a' .. 1 .. 2 | 1 < 2 == true | not 1 == 2 | 2 * 3 + 4 | 2 + 3 * 4 | (2 + 3) * 4 | -3 ^ 2 | 'x' == 'x' and 1 or 2 | nil and 1 or 2 | 1 and nil | false or nil
 `.trim().split(/\s*[|\n]\s*/u).filter(Boolean);
 
-/** Pieces that are refused, or do the same: Lua has an order of its own there. */
-export const UNORDERED: readonly string[] = `
+/**
+ * Pieces that are refused, or do the same: Lua has an order of its own there, ends a pattern at a
+ * zero byte, or has too many results.
+ */
+export const REFUSABLE: readonly string[] = `
+('ab\\0x'):find('b\\0.') | ('ab'):match('a\\0x') | ('ab'):gsub('a\\0x', 'c') | ('a\\0b'):find('\\0') | ('x'):rep(9000):byte(1, -1)
 (function() local t = {1, 2} local n = 0 for k in pairs(t) do n = n + 1 t[k] = nil end return n end)()
 (function() local t = {x = 1} local n = 0 for k in pairs(t) do n = n + 1 t[k] = nil end return n end)()
 (function() local t = {1, 2, 3} local s = '' for k in pairs(t) do s = s .. k t[3] = nil end return s end)()

@@ -105,7 +105,7 @@ const keyCommand = fc.oneof(
 );
 const item = word("v", "w", "x");
 const score = word(
-  ..."1 2 -1.50 0.1 007 1e300 .5e-7 +inf -Infinity 1700000000000001 x".split(" "),
+  ..."1 2 -1.50 0.1 007 1e300 1e400 -1e-400 0e9 .5e-7 +inf -Infinity 1700000000000001 x".split(" "),
   "",
 );
 const setCommand = fc.oneof(

@@ -78,12 +78,17 @@ function loaded({ server }: CommandContext, source: string): LuaScript {
   return script;
 }
 
-/** Has the client know what a script uses that is missing here. */
+/**
+ * Has the client know what a script uses that is missing here, or that the runtime has no room for:
+ * an expression that is too deep for its stack, or a pattern that is too large for it.
+ */
 function supported<T>(action: () => T): T {
   try {
     return action();
   } catch (error) {
-    throw error instanceof UnsupportedError ? new CommandError(`ERR ${error.message}`) : error;
+    if (error instanceof UnsupportedError) throw new CommandError(`ERR ${error.message}`);
+    if (!(error instanceof RangeError || error instanceof SyntaxError)) throw error;
+    throw new CommandError(`ERR MemoryRedis cannot run this script: ${error.message}`);
   }
 }
 

@@ -32,7 +32,7 @@ function add({ keys }: CommandContext, [key, ...args]: readonly string[]): Reply
   if (conditions.size === 2) {
     throw new CommandError("ERR XX and NX options at the same time are not compatible");
   }
-  const scores = pairs.filter((_, index) => index % 2 === 0).map(parseScore);
+  const scores = pairs.filter((_, index) => index % 2 === 0).map(scoreOf);
   const isUpdate = conditions.has("XX");
   const set = keys.sortedSet(key) ?? (isUpdate ? undefined : keys.sortedSet(key, true));
   let added = 0;
@@ -92,8 +92,18 @@ function parseBound(text: string): { score: number; isOutside: boolean } {
   }
 }
 
-/** Parses the score in a command: a number, or an infinity. */
-export function parseScore(text: string): number {
+/** Parses the score of a member: not one that only its exponent makes 0 or infinite. */
+function scoreOf(text: string): number {
+  const score = parseScore(text);
+  const isOver = score === 0
+    ? /^[^e]*[1-9]/iu.test(text)
+    : !Number.isFinite(score) && /\d/u.test(text);
+  if (isOver) throw new CommandError("ERR value is not a valid float");
+  return score;
+}
+
+/** Parses a score in a command: a number, or an infinity. */
+function parseScore(text: string): number {
   const infinite = /^([+-]?)inf(?:inity)?$/iu.exec(text);
   if (infinite) return infinite[1] === "-" ? -Infinity : Infinity;
   const number = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/iu.test(text) ? Number(text) : NaN;

@@ -9,6 +9,7 @@ import { power } from "./operators.ts";
 import { STRING_METHODS } from "./string_library.ts";
 import {
   bounded,
+  checkResults,
   Library,
   LuaError,
   machine,
@@ -20,9 +21,6 @@ import {
   UnsupportedError,
   type Value,
 } from "./values.ts";
-
-/** Most values that one call returns. */
-const RESULTS_MAX = 7_000;
 
 const MATH = new Library("math", {
   abs: (args) => Math.abs(numberAt(args, 0)),
@@ -88,7 +86,7 @@ export const BASE: Readonly<Record<string, Value>> = {
     const table = tableAt(args, 0);
     const from = integerAt(args, 1, 1);
     const to = args[2] === undefined ? table.length : integerAt(args, 2);
-    if (to - from >= RESULTS_MAX) throw new UnsupportedError(`more than ${RESULTS_MAX} results`);
+    checkResults(to - from + 1);
     if (from === 1 && to === table.list.length) return table.list.slice();
     if (to < from) return NOTHING;
     return Array.from({ length: to - from + 1 }, (_, at) => table.get(from + at));

@@ -2,7 +2,7 @@
  * Patterns of Lua as regular expressions on byte strings.
  *
  * Both try alternatives in the same order, so both find the same. What has no counterpart is
- * refused: `%b`, `%f`, and references to captures.
+ * refused: `%b`, `%f`, references to captures, and zero bytes.
  *
  * @module
  */
@@ -43,6 +43,7 @@ export class LuaPattern {
   readonly #positions: readonly number[];
 
   constructor(pattern: string) {
+    if (pattern.includes("\0")) throw refused(pattern, "a zero byte"); // Lua ends it there
     this.isAnchored = pattern[0] === "^";
     const { source, positions } = sourceOf(this.isAnchored ? pattern.slice(1) : pattern);
     this.#positions = positions;

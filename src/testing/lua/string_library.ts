@@ -8,6 +8,7 @@ import { fixed, general } from "./numbers.ts";
 import { type LuaMatch, patternOf } from "./pattern.ts";
 import {
   bounded,
+  checkResults,
   first,
   Library,
   listOf,
@@ -17,8 +18,8 @@ import {
   type Value,
 } from "./values.ts";
 
-/** Signs without which a pattern is plain text. */
-const SPECIAL = /[\^$*+?.([%-]/u;
+/** Signs without which a pattern is plain text; a zero byte is refused with the others. */
+const SPECIAL = /[\0^$*+?.([%-]/u;
 /** One conversion of `format`. */
 const CONVERSION = /%(?:%|(0?)(\d{0,2})(?:\.(\d{1,2}))?([A-Za-z])|[^]?)/gu;
 /** Most formats that are kept. */
@@ -32,9 +33,9 @@ export const STRING_METHODS = new Library("string", {
     const text = textAt(args, 0);
     const from = position(integerAt(args, 1, 1), text);
     const to = Math.min(position(integerAt(args, 2, from), text), text.length);
-    return [...text.slice(Math.max(0, from - 1), Math.max(0, to))].map((byte) =>
-      byte.charCodeAt(0)
-    );
+    const bytes = text.slice(Math.max(0, from - 1), Math.max(0, to));
+    checkResults(bytes.length);
+    return [...bytes].map((byte) => byte.charCodeAt(0));
   },
   char: (args) =>
     args.map((_, at) => {

@@ -26,6 +26,8 @@ export interface Site {
 export const STEPS_MAX = 5_000_000;
 /** Most calls inside each other. */
 const DEPTH_MAX = 190;
+/** Most values that one call returns. */
+const RESULTS_MAX = 7_000;
 /** Most bytes of a string that a script makes. */
 const STRING_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -81,6 +83,11 @@ export function enter(): void {
   if (++machine.depth > DEPTH_MAX) {
     throw new UnsupportedError(`more than ${DEPTH_MAX} calls are inside each other`);
   }
+}
+
+/** Refuses a call with too many results. */
+export function checkResults(count: number): void {
+  if (count > RESULTS_MAX) throw new UnsupportedError(`more than ${RESULTS_MAX} results`);
 }
 
 /** The string, unless it is too long. */

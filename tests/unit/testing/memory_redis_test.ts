@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { commandBytes } from "../../support/command_bytes.ts";
 import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
@@ -35,6 +35,18 @@ Deno.test("MemoryRedis.session() runs a script at one instant, so no key expires
     ask(session, "SET", key, "mine", "PX", String(lifeMs));
     const extended = ask(session, "EVAL", EXTEND.source, "1", key, "mine", "1000");
     assertEquals(ask(session, "EXISTS", key), extended, `${lifeMs} ms`);
+  }
+});
+
+Deno.test("MemoryRedis.session() refuses a script that the runtime has no room for, and goes on", () => {
+  const session = new MemoryRedis().session();
+  const sources = [
+    `return ${"1 and ".repeat(10_000)}1`,
+    "return string.find('x', string.rep('a*', 500000))",
+  ];
+  for (const source of sources) {
+    assertMatch(ask(session, "EVAL", source, 0), /^-ERR MemoryRedis cannot run this script: /u);
+    assertEquals(ask(session, "EVAL", "return 1", 0), ":1");
   }
 });
 
