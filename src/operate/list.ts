@@ -37,8 +37,9 @@ export interface ListOptions
  * others in between. What is locked all the time is listed exactly once. The client holds the names
  * that it has listed.
  *
- * Every key that begins with `keyPrefix` and holds a string counts as a lock. The event
- * `list-failed` reports a node that fails; the list goes on with a quorum of the others.
+ * Every key that begins with `keyPrefix` and holds a string counts as a lock, unless the key is not
+ * UTF-8, as no resource of this library is. The event `list-failed` reports a node that fails; the
+ * list goes on with a quorum of the others.
  *
  * @param redlock A client of the nodes.
  * @param options What the resources begin with, and options that replace the client's own.
