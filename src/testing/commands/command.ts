@@ -87,6 +87,11 @@ export function outOfMemory(): CommandError {
   return new CommandError("OOM command not allowed when used memory > 'maxmemory'.");
 }
 
+/** Refuses what stands behind a command that flushes, unless it is nothing, SYNC or ASYNC. */
+export function checkSync(args: readonly string[], refusal: string): void {
+  if (args.length > 1 || !/^a?sync$/iu.test(args[0] ?? "sync")) throw new CommandError(refusal);
+}
+
 /** The error of a request with too few or too many words. */
 export function wrongArity(name: string): CommandError {
   return new CommandError(`ERR wrong number of arguments for '${name}' command`);

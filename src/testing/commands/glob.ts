@@ -29,6 +29,6 @@ function classOf(not: string, set: string): string {
 }
 
 /** A byte that a regular expression takes literally. */
-function literal(byte: string): string {
+export function literal(byte: string): string {
   return `\\x${byte.charCodeAt(0).toString(16).padStart(2, "0")}`;
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Command, CommandContext } from "./command.ts";
+import { checkSync, type Command, type CommandContext } from "./command.ts";
 import { parseNumber } from "./integers.ts";
 import { CommandError, OK, type Reply } from "../server/replies.ts";
 import { type LuaScript, scriptOf } from "../lua/script.ts";
@@ -108,9 +108,7 @@ function exists({ server }: CommandContext, names: readonly string[]): Reply {
 }
 
 function flush({ server }: CommandContext, args: readonly string[]): Reply {
-  if (args.length > 1 || (args.length === 1 && !/^a?sync$/iu.test(args[0]))) {
-    throw new CommandError("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
-  }
+  checkSync(args, "ERR SCRIPT FLUSH only support SYNC|ASYNC option");
   server.scripts.clear();
   return OK;
 }

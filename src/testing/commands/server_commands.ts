@@ -6,8 +6,8 @@
  *
  * @module
  */
-import type { Command, CommandContext, ServerState } from "./command.ts";
-import { CommandError, Fields, OK, type Reply, Verbatim } from "../server/replies.ts";
+import { checkSync, type Command, type CommandContext, type ServerState } from "./command.ts";
+import { Fields, OK, type Reply, Verbatim } from "../server/replies.ts";
 
 /** The version of the server that is imitated. */
 export const VERSION = "7.0.15";
@@ -74,9 +74,7 @@ function configGet(_context: CommandContext, names: readonly string[]): Reply {
 }
 
 function flushAll({ server }: CommandContext, args: readonly string[]): Reply {
-  if (args.length > 1 || (args.length === 1 && !/^a?sync$/iu.test(args[0]))) {
-    throw new CommandError("ERR syntax error");
-  }
+  checkSync(args, "ERR syntax error");
   for (const keys of server.databases) keys.clear();
   return OK;
 }

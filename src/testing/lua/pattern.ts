@@ -6,10 +6,9 @@
  *
  * @module
  */
-import { UnsupportedError, type Value } from "./values.ts";
+import { literal } from "../commands/glob.ts";
+import { keeping, UnsupportedError, type Value } from "./values.ts";
 
-/** Most compiled patterns that are kept. */
-const KEPT_MAX = 256;
 /** The members of each class of bytes. */
 const CLASSES: Readonly<Record<string, string>> = {
   a: "A-Za-z",
@@ -23,7 +22,6 @@ const CLASSES: Readonly<Record<string, string>> = {
   x: "0-9A-Fa-f",
   z: "\\x00",
 };
-const compiled = new Map<string, LuaPattern>();
 
 /** A match of a pattern. */
 export interface LuaMatch {
@@ -63,14 +61,7 @@ export class LuaPattern {
 }
 
 /** The compiled pattern. */
-export function patternOf(pattern: string): LuaPattern {
-  const known = compiled.get(pattern);
-  if (known) return known;
-  if (compiled.size >= KEPT_MAX) compiled.clear();
-  const made = new LuaPattern(pattern);
-  compiled.set(pattern, made);
-  return made;
-}
+export const patternOf: (pattern: string) => LuaPattern = keeping((it) => new LuaPattern(it));
 
 /** Translates a pattern, without the anchor at its begin. */
 function sourceOf(pattern: string): { source: string; positions: readonly number[] } {
@@ -154,10 +145,6 @@ function complement(members: string): string {
   const inside = new RegExp(`[${members}]`, "u");
   return Array.from({ length: 256 }, (_, code) => String.fromCharCode(code))
     .filter((byte) => !inside.test(byte)).map(literal).join("");
-}
-
-function literal(byte: string): string {
-  return `\\x${byte.charCodeAt(0).toString(16).padStart(2, "0")}`;
 }
 
 function refused(pattern: string, what: string): UnsupportedError {

@@ -18,6 +18,7 @@ import { type CallCommand, REDIS, runWith, scriptError, toReply } from "./redis_
 import { sha1 } from "./sha1.ts";
 import {
   first,
+  keeping,
   LuaError,
   type LuaFunction,
   LuaTable,
@@ -29,25 +30,6 @@ import {
 
 /** Most bytes of a source. */
 const SOURCE_BYTES_MAX = 64 * 1024;
-/** Most compiled scripts that are kept. */
-const KEPT_MAX = 256;
-
-const compiled = new Map<string, LuaScript>();
-
-/**
- * The compiled script; compiles a source only once.
- *
- * @param source The source, as a byte string.
- * @throws {UnsupportedError} If it is no Lua, or has what this implementation has not.
- */
-export function scriptOf(source: string): LuaScript {
-  const known = compiled.get(source);
-  if (known) return known;
-  const made = new LuaScript(source);
-  if (compiled.size >= KEPT_MAX) compiled.clear();
-  compiled.set(source, made);
-  return made;
-}
 
 /** A compiled script. */
 export class LuaScript {
@@ -99,3 +81,9 @@ export class LuaScript {
     return Object.hasOwn(BASE, name) ? BASE[name] : undefined;
   }
 }
+
+/**
+ * The compiled script; compiles a source only once. Throws an {@linkcode UnsupportedError} if the
+ * source, a byte string, is no Lua, or has what this implementation has not.
+ */
+export const scriptOf: (source: string) => LuaScript = keeping((it) => new LuaScript(it));

@@ -10,6 +10,7 @@ import {
   bounded,
   checkResults,
   first,
+  keeping,
   Library,
   listOf,
   LuaTable,
@@ -22,8 +23,6 @@ import {
 const SPECIAL = /[\0^$*+?.([%-]/u;
 /** One conversion of `format`. */
 const CONVERSION = /%(?:%|(0?)(\d{0,2})(?:\.(\d{1,2}))?([A-Za-z])|[^]?)/gu;
-/** Most formats that are kept. */
-const KEPT_MAX = 256;
 /** Integers of 32 bits end here: greater ones are written in ways of their own. */
 const UINT32_END = 2 ** 32;
 
@@ -151,9 +150,6 @@ interface Conversion {
   readonly hasZeros: boolean;
 }
 
-/** Formats that were read, so that none is read twice. */
-const formats = new Map<string, readonly (string | Conversion)[]>();
-
 function format(args: Value[]): string {
   let [result, at] = ["", 0];
   for (const part of partsOf(textAt(args, 0))) {
@@ -174,9 +170,7 @@ function format(args: Value[]): string {
 }
 
 /** The texts and conversions of a format. */
-function partsOf(format: string): readonly (string | Conversion)[] {
-  const known = formats.get(format);
-  if (known) return known;
+const partsOf = keeping((format): readonly (string | Conversion)[] => {
   const parts: (string | Conversion)[] = [];
   let at = 0;
   for (const match of format.matchAll(CONVERSION)) {
@@ -194,10 +188,8 @@ function partsOf(format: string): readonly (string | Conversion)[] {
     );
   }
   parts.push(format.slice(at));
-  if (formats.size >= KEPT_MAX) formats.clear();
-  formats.set(format, parts);
   return parts;
-}
+});
 
 /** One argument in one format; `undefined` if the format is unknown. */
 function converted(

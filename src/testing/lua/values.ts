@@ -28,6 +28,8 @@ export const STEPS_MAX = 5_000_000;
 const DEPTH_MAX = 190;
 /** Most values that one call returns. */
 const RESULTS_MAX = 7_000;
+/** Most scripts, patterns or formats that are kept. */
+const KEPT_MAX = 256;
 /** Most bytes of a string that a script makes. */
 const STRING_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -88,6 +90,19 @@ export function enter(): void {
 /** Refuses a call with too many results. */
 export function checkResults(count: number): void {
   if (count > RESULTS_MAX) throw new UnsupportedError(`more than ${RESULTS_MAX} results`);
+}
+
+/** A function that keeps what it made of the last texts, so that none is read twice. */
+export function keeping<T>(make: (text: string) => T): (text: string) => T {
+  const kept = new Map<string, T>();
+  return (text) => {
+    const known = kept.get(text);
+    if (known !== undefined) return known;
+    const made = make(text);
+    if (kept.size >= KEPT_MAX) kept.clear();
+    kept.set(text, made);
+    return made;
+  };
 }
 
 /** The string, unless it is too long. */

@@ -57,7 +57,6 @@ export type Reply =
   | Fields
   | Verbatim
   | Notices
-  | typeof NULL_ARRAY
   | readonly Reply[];
 
 /** The version of the protocol that a connection speaks. */
@@ -108,9 +107,6 @@ export class Notices {
   }
 }
 
-/** The array that is missing: in RESP3 it is the same as the missing bulk string. */
-export const NULL_ARRAY: unique symbol = Symbol("null array");
-
 /** The reply of a command that did what it was asked for. */
 export const OK: Status = new Status("OK");
 
@@ -124,7 +120,6 @@ export function encodeReply(reply: Reply, protocol: Protocol): string {
   if (typeof reply === "string") return `$${reply.length}\r\n${reply}\r\n`;
   if (typeof reply === "number" || typeof reply === "bigint") return integer(reply);
   if (reply === null) return protocol === 3 ? "_\r\n" : "$-1\r\n";
-  if (reply === NULL_ARRAY) return protocol === 3 ? "_\r\n" : "*-1\r\n";
   if (Array.isArray(reply)) return list("*", reply, protocol);
   if (reply instanceof Status) return `+${reply.text}\r\n`;
   if (reply instanceof CommandError) return failure(reply.message);
