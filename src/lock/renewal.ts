@@ -53,7 +53,7 @@ async function tryExtend(
   // mutation: extended-below-the-claim
   ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs(startMs)));
   round.ttlMs = ttlMs;
-  const before = lock.unconfirmed;
+  const { unconfirmed: before, extensions: extensionsBefore } = lock;
   lock.unconfirmed = round;
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
   const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs(startMs));
@@ -67,7 +67,9 @@ async function tryExtend(
     newValidityMs - expiryMarginMs(newValidityMs) > nowMs - startMs && !lock.exhausted;
   if (extended) lock.extended(round, newValidityMs);
   // given up, which says nothing of the nodes
-  else if (round.decision === "open" && lock.unconfirmed === round) lock.unconfirmed = before;
+  else if (round.decision === "open" && lock.unconfirmed === round) {
+    lock.unconfirmed = lock.extensions === extensionsBefore ? before : undefined;
+  }
   report(lock, round, extended);
   if (extended) {
     round.forEachDenied((nodeIndex, missing) => {

@@ -7,6 +7,7 @@ import type { Grant, LockNode, LockRequest } from "../quorum/lock_node.ts";
 import { MISSING, VOTES } from "../quorum/outcome.ts";
 import { type QuorumNode, quorumNodes, type QuorumRequest } from "../quorum/quorum_node.ts";
 import { operated } from "../redis_node/operated_node.ts";
+import { systemClock } from "../time/clock.ts";
 
 /**
  * Turns the callbacks of a node into promises. A `Redlock` does not use these, but asks the node
@@ -21,9 +22,11 @@ export function publishedNode(node: QuorumNode): Required<LockNode> {
     return (request: LockRequest) =>
       new Promise<Grant>((resolve, reject) => {
         const { value, ttlMs, shortens } = request;
-        const undone = method === "release" ? acquiring.get(value) : undefined;
-        // a release that has the keys live on
-        const [called, keptMs] = shortens ? ["release" as const, () => ttlMs] : [method];
+        const untilMs = systemClock.monotonicMs() + ttlMs;
+        const [called, keptMs] = shortens // a release that has the keys live on
+          ? ["release" as const, () => untilMs - systemClock.monotonicMs()]
+          : [method];
+        const undone = called === "release" ? acquiring.get(value) : undefined;
         if (undone) undone.undone = true;
         const asked: QuorumRequest = {
           ...request,

@@ -33,7 +33,7 @@ export interface ListOptions
 
 /**
  * Lists the resources that are locked, and what is left of locks on fewer than a quorum of nodes,
- * in no order. Each node goes through all of its keys, about a thousand at a time, and serves
+ * in no order. Each node goes through all of its keys, about 200 at a time, and serves
  * others in between. What is locked all the time is listed exactly once. The client holds the names
  * that it has listed.
  *

@@ -278,7 +278,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   #newGuard(): RestartGuard {
-    return new RestartGuard(this.name, this.#connection, ({ reason, remainingMs }) => {
+    const { clock } = this.#server.wheel;
+    return new RestartGuard(this.name, this.#connection, clock, ({ reason, remainingMs }) => {
       this.#emit({ type: "node-quarantined", node: this.name, reason, remainingMs });
     });
   }
@@ -315,7 +316,7 @@ class RequestCommand implements LockCommand, Asked {
     this.call = call;
   }
 
-  /** As of now: the longer the command waits, the shorter keys are to live on. */
+  /** As of now: the later a command is sent, the shorter its keys are to live on. */
   get args(): readonly string[] {
     return commandOf(this.operation, this.request, this.call);
   }

@@ -16,15 +16,18 @@
  * One script reads both, *behind* each command that sets a lock's keys, in the same piece. Were it
  * to read them ahead of that command, the node could lose everything in between. The guard holds
  * back the grant until its reply has come, and so waits only for what was sent in the same piece.
- * If the guard is off nothing is sent.
+ * `INFO` costs a server as much as the lock, so the uptime is read once on each connection, because
+ * a restart breaks it, and again after a second, because a proxy may keep the client's. If the
+ * guard is off nothing is sent.
  *
  * **A marker that is no time in the past** is an error vote, and stays as it is. It may be an
  * application's key, and nothing of an application is overwritten. If it is a time in the future,
  * the node's clock was set back since, and no age can be had from it. An operator deletes it; then
  * it is set again, and the node counts after the guard.
  *
- * **What is not seen:** a clock that was set ahead after the server started, by a client that has
- * not read the uptime in between: uptime and age are then too long by as much.
+ * **What is not seen:** a restart behind a proxy that keeps the client's connection, for a second,
+ * unless the keys are lost as well; and a clock that was set ahead after the server started, by a
+ * client that has not read the uptime in between: uptime and age are then too long by as much.
  *
  * **Extensions** do not count either. A lock that a quorum granted under the guard is exclusive as
  * long as a quorum of nodes that have lost nothing keep its key. A node that has lost its keys may
@@ -45,6 +48,7 @@ import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/wire.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
+import type { Clock } from "../time/clock.ts";
 import type { CommandSender, LockCommand } from "./command_sender.ts";
 import { explained } from "./refusals.ts";
 import { isNumber } from "./scripts/script.ts";
@@ -56,26 +60,29 @@ import { isNumber } from "./scripts/script.ts";
 export const CREATED_KEY = "hasp:born";
 
 /**
- * `KEYS` the creation marker: replies with its age and the node's clock, both in milliseconds, with
- * the uptime in seconds, or -1 if the node does not report it, and with a number that stands for
- * the run id, or 0 if it reports none. If the marker is missing it is set to the clock, and its age
- * is 0; one that is no time in the past stays, and its age is -1. It is one script so that the
- * clock is read in the step that sets the marker: a time that a client had asked for before may be
- * as old as that client was paused, and would hide that the node was emptied meanwhile.
+ * `KEYS` the creation marker: replies with its age and the node's clock, both in milliseconds. If
+ * there is an argument, also with the uptime in seconds, or -1 if the node does not report it, and
+ * with a number that stands for the run id, or 0 if it reports none. If the marker is missing it is
+ * set to the clock, and its age is 0; one that is no time in the past stays, and its age is -1. It
+ * is one script so that the clock is read in the step that sets the marker: a time that a client
+ * had asked for before may be as old as that client was paused, and would hide that the node was
+ * emptied meanwhile.
  */
 export const STATE_LUA = `local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-local info = redis.pcall('INFO', 'server')
-if type(info) ~= 'string' then info = '' end
-local uptime = info:match('\\nuptime_in_seconds:([^\\r]*)')
-local runId = info:match('\\nrun_id:(%x+)') or '0'
 local createdMs = redis.call('GET', KEYS[1])
 if not createdMs then
   createdMs = string.format('%.0f', nowMs)
   redis.call('SET', KEYS[1], createdMs)
 end
+local ageMs = createdMs:find('^%d+$') and math.max(nowMs - createdMs, -1) or -1
+if not ARGV[1] then return { ageMs, nowMs } end
+local info = redis.pcall('INFO', 'server')
+if type(info) ~= 'string' then info = '' end
+local uptime = info:match('\\nuptime_in_seconds:([^\\r]*)')
+local runId = info:match('\\nrun_id:(%x+)') or '0'
 return {
-  createdMs:find('^%d+$') and math.max(nowMs - createdMs, -1) or -1,
+  ageMs,
   nowMs,
   uptime and math.max(tonumber(uptime) or 0, 0) or -1,
   tonumber('0x' .. runId:sub(1, 8)),
@@ -91,7 +98,14 @@ const UPTIME_ERROR_MS = 1_000;
  */
 const COUNTER_LEAD_MS_MAX = 61_000;
 
-const STATE_COMMAND: LockCommand = { args: ["EVAL", STATE_LUA, "1", CREATED_KEY], keys: [] };
+/** For how long an uptime that was read on a connection counts there, in milliseconds. */
+const UPTIME_COUNTS_MS = 1_000;
+
+const AGE_COMMAND: LockCommand = { args: ["EVAL", STATE_LUA, "1", CREATED_KEY], keys: [] };
+const STATE_COMMAND: LockCommand = {
+  args: ["EVAL", STATE_LUA, "1", CREATED_KEY, "uptime"],
+  keys: [],
+};
 /** By how much two readings of one cause of a quarantine may differ, in milliseconds. */
 const SAME_CAUSE_MS = 2_000;
 
@@ -106,7 +120,7 @@ interface Quarantine {
 }
 
 /** What a server reports about itself: see {@linkcode STATE_LUA}. */
-type ServerState = [ageMs: number, timeMs: number, uptimeS: number, runId: number];
+type ServerState = [ageMs: number, timeMs: number, uptimeS?: number, runId?: number];
 
 /** A command under the guard: one node's part in a request. */
 export interface GuardedCommand {
@@ -123,10 +137,13 @@ export interface GuardedCommand {
 export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
   readonly #name: string;
   readonly #connection: CommandSender;
+  readonly #clock: Clock;
   readonly #onQuarantined: (quarantine: Quarantine) => void;
   /** Since when the last quarantine that was reported lasts. */
   #reportedMs = -Infinity;
   #used = false;
+  /** When the uptime is due to be read again, by the monotonic clock. */
+  #uptimeDueMs = -Infinity;
   /**
    * When the server was restarted at the latest, by the monotonic clock. It never falls: a clock
    * that is set ahead makes an uptime too long.
@@ -138,15 +155,18 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
   /**
    * @param name The node's name.
    * @param connection The node's connection.
+   * @param clock By which time passes.
    * @param onQuarantined Called once for each cause.
    */
   constructor(
     name: string,
     connection: CommandSender,
+    clock: Clock,
     onQuarantined: (quarantine: Quarantine) => void,
   ) {
     this.#name = name;
     this.#connection = connection;
+    this.#clock = clock;
     this.#onQuarantined = onQuarantined;
   }
 
@@ -155,13 +175,16 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
    * is set early.
    */
   onConnected(): void {
+    this.#uptimeDueMs = -Infinity;
     if (this.#used) this.askBehind(undefined);
   }
 
   /** Must be called right behind a guarded command. */
   askBehind(command: GuardedCommand | undefined): void {
     this.#used = true;
-    this.#connection.submit(STATE_COMMAND, this, command, 0);
+    // of a client with several connections, none shows a restart
+    const isDue = this.#connection.unconnected || this.#clock.monotonicMs() >= this.#uptimeDueMs;
+    this.#connection.submit(isDue ? STATE_COMMAND : AGE_COMMAND, this, command, 0);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
@@ -181,11 +204,16 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
 
   /** A server that does not show any more that it is the one of before counts as just restarted. */
   #noteRestart([, , uptimeS, runId]: ServerState): void {
+    if (uptimeS === undefined || runId === undefined) return;
     const { receivedAtMs } = this.#connection;
     const isAnother = this.#runId !== 0 && runId !== this.#runId;
     const restartedMs = isAnother ? receivedAtMs : restartedAtMs(uptimeS, receivedAtMs);
     this.#runId = runId;
-    this.#restartedMs = Math.max(this.#restartedMs, restartedMs);
+    this.#uptimeDueMs = receivedAtMs + UPTIME_COUNTS_MS;
+    // a later one may be the same, read a little differently
+    if (isAnother || restartedMs > this.#restartedMs + UPTIME_ERROR_MS) {
+      this.#restartedMs = restartedMs;
+    }
   }
 
   #conclude(
@@ -221,7 +249,7 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
 
 /** What a reply to {@linkcode STATE_LUA} says, if it is one. */
 function stateIn(reply: RawReply): ServerState | undefined {
-  const isState = Array.isArray(reply) && reply.length === 4 && reply.every(isNumber);
+  const isState = Array.isArray(reply) && [2, 4].includes(reply.length) && reply.every(isNumber);
   return isState ? reply as ServerState : undefined;
 }
 

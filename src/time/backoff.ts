@@ -29,7 +29,10 @@ export const BACKOFFS = {
   recovery: { retryDelayMs: 50, retryDelayMaxMs: 60_000 },
   /** Nodes can notify calls that could not, and a quorum of others could. */
   join: { retryDelayMs: 1_000, retryDelayMaxMs: 60_000 },
-  /** Readers let calls enter beside them, but when they last asked, another key was in the way. */
+  /**
+   * Readers let calls enter beside them, but when they last asked, another key was in the way; or
+   * nodes in quarantine notify them.
+   */
   entry: { retryDelayMs: 10, retryDelayMaxMs: 250 },
 } satisfies Record<string, Backoff>;
 

@@ -323,17 +323,19 @@ export class QueuedWaiter implements TicketListener {
    * have done so before this client's request reaches them. If that did not win the lock, several
    * clients asked at once: then it waits for more of the other nodes, or for a time that differs
    * from client to client. If too few nodes answered, fewer than a quorum count for nothing, and
-   * those in quarantine do not count: what undoes an attempt notifies the next client, so all would
-   * notify each other until a quorum is back.
+   * with those in quarantine it asks later: what undoes an attempt notifies the next client, so all
+   * would notify each other until a quorum is back.
    */
   #planNotified(): void {
     const { quorum } = this.#nodeSet;
-    const { notifiedOn } = this.#news;
-    if (this.#unanswered && bitCount(notifiedOn & ~this.#quarantinedOn) < quorum) return;
-    if (!this.#news.hasTurn && this.#inARow.entries > 0) {
+    const { notifiedOn, hasTurn } = this.#news;
+    const { entries } = this.#inARow;
+    if (this.#unanswered && bitCount(notifiedOn) < quorum) return;
+    const young = this.#unanswered && bitCount(notifiedOn & ~this.#quarantinedOn) < quorum;
+    if (young || !hasTurn && entries > 0) {
       if (this.#notifiedMs !== Infinity) return;
-      this.#notifiedMs = this.#nowMs +
-        backoffMs(this.#random, BACKOFFS.entry, this.#inARow.entries);
+      const delayMs = backoffMs(this.#random, BACKOFFS.entry, young ? Infinity : entries);
+      this.#notifiedMs = this.#nowMs + delayMs;
       return;
     }
     // If the last ask followed a notification, too, that was not enough.
@@ -364,7 +366,11 @@ export class QueuedWaiter implements TicketListener {
     if (denied.unanswered) return pollMs;
     const freeInMs = this.ticket.freeInMs(denied);
     if (freeInMs.length >= quorum) {
-      const askMs = this.#planUnnotified(denied, freeInMs[quorum - 1]);
+      // those that have not answered may have nothing in the way
+      const askMs = this.#planUnnotified(
+        denied,
+        freeInMs[Math.max(0, quorum - 1 - denied.pending)],
+      );
       return hasQuorum ? askMs : Math.min(askMs, pollMs);
     }
     // If the round was decided early, the other nodes' answers are on their way.

@@ -106,7 +106,7 @@ for index, one in ipairs(KEYS) do
 end
 return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "b7b285cdeb9cdc25126bd8df1cc8e32ed6419519",
+  sha1: "902efaf6d6616efb9a84b83401e9461a61d8bc8c",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

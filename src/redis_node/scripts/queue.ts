@@ -200,21 +200,23 @@ end`,
   // but `own` waits.
   `local function rouse(key, own, from, notified)
   local queue, first, dropped = 'hasp:queue:' .. key, nil, false
-  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, from, from + 4)) do
-    if gone(ticket) then
-      dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped
-      notified = 0
-    elseif ticket ~= own then
-      first = first or ticket
-      if not reads(ticket) then break end
-      if index > 4 then
-        publish(ticket, ticket .. '+' .. patienceMs(first))
-      elseif index > notified then
-        publish(ticket, ticket .. '*')
+  repeat
+    dropped = false
+    for index, ticket in ipairs(redis.pcall('ZRANGE', queue, from, from + 4)) do
+      if gone(ticket) then
+        dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped
+        notified = 0
+      elseif ticket ~= own then
+        first = first or ticket
+        if not reads(ticket) then break end
+        if index > 4 then
+          publish(ticket, ticket .. '+' .. patienceMs(first))
+        elseif index > notified then
+          publish(ticket, ticket .. '*')
+        end
       end
     end
-  end
-  if not first and dropped then return rouse(key, own, from, 0) end
+  until first or not dropped
   return first ~= nil
 end`,
   // Notifies those who may have the key next: if it is free the first, if readers hold it the

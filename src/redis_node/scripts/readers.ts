@@ -143,7 +143,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "020a3997f797181a29e8b0be1b653a062aa1f6dc",
+  sha1: "383d940379121b51ae5802866052a124aa9196f6",
 };
 
 /**
@@ -180,7 +180,7 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "1d7608fcb99f6333d8acef7f70555c73544aadf3",
+  sha1: "e7f3fb833d7a03372c085339a5332b14e2b79c12",
 };
 
 /**
@@ -213,5 +213,5 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "1304e9f0d2feb6f624ccd8a531e03ca8bba100d5",
+  sha1: "1c2d6a071f4acc05fd937bbc511dbe219f28c538",
 };

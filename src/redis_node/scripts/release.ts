@@ -158,5 +158,5 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "f3b8dece83224a2c9aabf52b4ce5219da4c68a21",
+  sha1: "a37d2f92c93e837f41535de56153878a9374d01f",
 };

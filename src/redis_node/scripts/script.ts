@@ -10,7 +10,7 @@
  * | `adopt.ts`            | `ADOPT`           | fence                | -1, 0, 1, counter          |
  * |                       | `GIVE_BACK`       |                      | 0, 1                       |
  * | `queue.ts`            | parts of scripts  | queue, turn          |                            |
- * | `extend.ts`           | `EXTEND`          | queue                | 0, 1, 2                    |
+ * | `extend.ts`           | `EXTEND`          |                      | 0, 1, 2                    |
  * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1, 2                    |
  * |                       | `RELEASE_QUEUED`  | queue, turn          | 0, 1, 2                    |
  * | `acquire.ts`          | `ACQUIRE_OR_WAIT` | all of them          | 0, 1, counter, position    |

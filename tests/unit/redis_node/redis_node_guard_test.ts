@@ -11,7 +11,9 @@ import { NAME } from "../../support/stream_bench.ts";
 const GUARD_MS = 60_000;
 /** The node's clock, in milliseconds. */
 const TIME_MS = 1_700_000_000_000;
-const STATE = wire("EVAL", STATE_LUA, "1", "hasp:born");
+/** What is asked for behind a command: the state, or, if the uptime is known, the age alone. */
+const STATE = wire("EVAL", STATE_LUA, "1", "hasp:born", "uptime");
+const AGE = wire("EVAL", STATE_LUA, "1", "hasp:born");
 const EXTENSION = ["1", "k", "v", "1000"];
 /** The replies of a server that runs for long, with an old marker and without one. */
 const [OLD, MISSING] = [state(GUARD_MS), state(0)];
@@ -42,7 +44,7 @@ test.queueing("RedisNode guards extensions and requests with a ticket, too", asy
   const ticket = ticketOf();
   const request = await acquire(bench, { ticket });
   const words = [...EXTENSION, "", TICKET_ID, `${SCORE}`, ""];
-  assertEquals(bench.written, wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...words) + STATE);
+  assertEquals(bench.written, wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...words) + AGE);
   await bench.answer(":1\r\n" + MISSING);
   assertEquals(request.outcomes, ["quarantined"]);
   const queued = "*8\r\n:500\r\n:0\r\n:1\r\n:1\r\n:1\r\n:0\r\n$0\r\n\r\n:0\r\n";
@@ -65,7 +67,7 @@ for (
     ["has a marker of another type", "-WRONGTYPE no\r\n", "failed"],
     ["does not let its marker be read or set", "-NOPERM no\r\n", "failed"],
     ["sends something else", ":1\r\n", "failed"],
-    ["sends too little", "*2\r\n:1\r\n:1\r\n", "failed"],
+    ["sends too little", "*3\r\n:1\r\n:1\r\n:1\r\n", "failed"],
     ["sends texts", "*4\r\n:1\r\n:1\r\n$1\r\n1\r\n:1\r\n", "failed"],
   ] as const
 ) {
@@ -100,8 +102,14 @@ test.opened("RedisNode with the guard takes a server for just restarted whose ru
   assertEquals(await outcome(bench, reply, { guardMs: 5_000 }), "granted");
 });
 
-test.opened("RedisNode with the guard notices a restart on a connection that stands, as behind a proxy", async (bench) => {
+test.opened("RedisNode with the guard notices a restart on a connection that stands, as behind a proxy, a second later", async (bench) => {
   assertEquals(await outcome(bench, "+OK\r\n" + OLD), "granted");
+  await bench.advance(999);
+  const request = await acquire(bench);
+  assertEquals(bench.written, wire("SET", "k", "v", "NX", "PX", "1000") + AGE);
+  await bench.answer(`+OK\r\n*2\r\n:${GUARD_MS}\r\n:${TIME_MS}\r\n`);
+  assertEquals(request.outcomes, ["granted"]);
+  await bench.advance(1);
   assertEquals(await outcome(bench, "+OK\r\n" + state(GUARD_MS, 1)), "quarantined");
 });
 
