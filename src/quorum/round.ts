@@ -17,7 +17,6 @@ import {
   type Outcome,
   OUTDATED,
   PENDING,
-  QUARANTINED,
   QUEUED,
   TIMED_OUT,
   UNSENT,
@@ -272,13 +271,6 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   /** Whether a node denied, and has put the ticket in its queues. */
   queuedBy(nodeIndex: number): boolean {
     return this.#outcomeOf(nodeIndex) === QUEUED;
-  }
-
-  /** One bit a node: which are in quarantine. */
-  get quarantinedOn(): number {
-    return this.#answers.reduce((bits, _, nodeIndex) => {
-      return this.#outcomeOf(nodeIndex) === QUARANTINED ? bits | 1 << nodeIndex : bits;
-    }, 0);
   }
 
   /** Whether a node has not answered, and still has time to. */

@@ -203,8 +203,8 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
   }
 
   /** A server that does not show any more that it is the one of before counts as just restarted. */
-  #noteRestart([, , uptimeS, runId]: ServerState): void {
-    if (uptimeS === undefined || runId === undefined) return;
+  #noteRestart([, , uptimeS, runId = 0]: ServerState): void {
+    if (uptimeS === undefined) return;
     const { receivedAtMs } = this.#connection;
     const isAnother = this.#runId !== 0 && runId !== this.#runId;
     const restartedMs = isAnother ? receivedAtMs : restartedAtMs(uptimeS, receivedAtMs);
@@ -223,7 +223,7 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
   ): void {
     const [ageMs, timeMs] = state ?? [];
     if (ageMs === undefined || timeMs === undefined || ageMs < 0) {
-      const why = state
+      const why = ageMs! < 0
         ? `has no time in the past under its key '${CREATED_KEY}'`
         : "sent an unexpected reply";
       const text = `Cannot determine the age of ${this.#name}: it ${why}`;
@@ -249,8 +249,7 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
 
 /** What a reply to {@linkcode STATE_LUA} says, if it is one. */
 function stateIn(reply: RawReply): ServerState | undefined {
-  const isState = Array.isArray(reply) && [2, 4].includes(reply.length) && reply.every(isNumber);
-  return isState ? reply as ServerState : undefined;
+  return Array.isArray(reply) && reply.every(isNumber) ? reply as ServerState : undefined;
 }
 
 /**

@@ -136,8 +136,8 @@ export class QueuedWaiter implements TicketListener {
   #staggerMs = 0;
   /** Whether too few nodes answered the last ask. */
   #unanswered = false;
-  /** One bit a node: which were in quarantine then. */
-  #quarantinedOn = 0;
+  /** Whether that was because some are in quarantine. */
+  #young = false;
   #inARow = new InARow();
   #pause: Pause | undefined = undefined;
   /** Whether this client has the lock. */
@@ -203,7 +203,8 @@ export class QueuedWaiter implements TicketListener {
   ): Promise<void> {
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
     this.#unanswered = denied.unanswered;
-    this.#quarantinedOn = denied.quarantinedOn;
+    this.#young = denied.unanswered &&
+      denied.votes.some(({ outcome }) => outcome === "quarantined");
     // the one whose turn it is could not take these keys: its turn counts for longer
     if (denied.granted > 0) this.#turn.endMs += denied.elapsedMs;
     this.#notifiedMs = Infinity;
@@ -322,20 +323,18 @@ export class QueuedWaiter implements TicketListener {
    * Asks at the first notification: the other nodes were asked to release at the same time, and
    * have done so before this client's request reaches them. If that did not win the lock, several
    * clients asked at once: then it waits for more of the other nodes, or for a time that differs
-   * from client to client. If too few nodes answered, fewer than a quorum count for nothing, and
-   * with those in quarantine it asks later: what undoes an attempt notifies the next client, so all
+   * from client to client. If too few nodes answered, fewer than a quorum count for nothing, and it
+   * asks later if some are in quarantine: what undoes an attempt notifies the next client, so all
    * would notify each other until a quorum is back.
    */
   #planNotified(): void {
     const { quorum } = this.#nodeSet;
     const { notifiedOn, hasTurn } = this.#news;
-    const { entries } = this.#inARow;
     if (this.#unanswered && bitCount(notifiedOn) < quorum) return;
-    const young = this.#unanswered && bitCount(notifiedOn & ~this.#quarantinedOn) < quorum;
-    if (young || !hasTurn && entries > 0) {
+    const entries = this.#young ? Infinity : hasTurn ? 0 : this.#inARow.entries;
+    if (entries > 0) {
       if (this.#notifiedMs !== Infinity) return;
-      const delayMs = backoffMs(this.#random, BACKOFFS.entry, young ? Infinity : entries);
-      this.#notifiedMs = this.#nowMs + delayMs;
+      this.#notifiedMs = this.#nowMs + backoffMs(this.#random, BACKOFFS.entry, entries);
       return;
     }
     // If the last ask followed a notification, too, that was not enough.
@@ -367,10 +366,8 @@ export class QueuedWaiter implements TicketListener {
     const freeInMs = this.ticket.freeInMs(denied);
     if (freeInMs.length >= quorum) {
       // those that have not answered may have nothing in the way
-      const askMs = this.#planUnnotified(
-        denied,
-        freeInMs[Math.max(0, quorum - 1 - denied.pending)],
-      );
+      const at = Math.max(0, quorum - 1 - denied.pending);
+      const askMs = this.#planUnnotified(denied, freeInMs[at]);
       return hasQuorum ? askMs : Math.min(askMs, pollMs);
     }
     // If the round was decided early, the other nodes' answers are on their way.

@@ -16,6 +16,8 @@ import type { ReleaseNotifications } from "./release_notifications.ts";
 const PATIENCE_FACTOR = 4;
 /** How much later than its caller's wait a ticket ends at least, in milliseconds. */
 const END_LATER_MS = 500;
+/** A ticket says no later end, in seconds: scripts read no number with an exponent. */
+const END_S_MAX = 1e15;
 
 /** What a call waits for. */
 export interface WaitingCall {
@@ -82,8 +84,7 @@ export class Ticket implements QueueTicket {
   }
 
   get ticketId(): string {
-    const { MAX_SAFE_INTEGER } = Number; // a larger one has an exponent, which no script reads
-    const end = this.#endS > MAX_SAFE_INTEGER || this.#endS === 0 ? "" : `:${this.#endS}`;
+    const end = this.#endS > END_S_MAX || this.#endS === 0 ? "" : `:${this.#endS}`;
     return this.name + this.#patience + end + this.#suffix;
   }
 

@@ -67,7 +67,7 @@ for (
     ["has a marker of another type", "-WRONGTYPE no\r\n", "failed"],
     ["does not let its marker be read or set", "-NOPERM no\r\n", "failed"],
     ["sends something else", ":1\r\n", "failed"],
-    ["sends too little", "*3\r\n:1\r\n:1\r\n:1\r\n", "failed"],
+    ["sends too little", "*1\r\n:1\r\n", "failed"],
     ["sends texts", "*4\r\n:1\r\n:1\r\n$1\r\n1\r\n:1\r\n", "failed"],
   ] as const
 ) {
