@@ -36,6 +36,15 @@ const LOSSES: readonly [
   ["closed", "the client closes", {}, (cluster) => cluster.close()],
   ["expired", "its extension was given up", {}, (cluster, lock) => giveUp(cluster, lock, 10)],
   ["answers-late", "its second extension was", {}, (cluster, lock) => giveUp(cluster, lock, 130)],
+  ["expired", "one was given up while another succeeded", {}, async (cluster, lock) => {
+    const givenUp = new AbortController();
+    for (const node of cluster.nodes) node.replyMs = 20;
+    const first = lock.extend();
+    await cluster.advance(5);
+    cluster.clock.setTimer(() => givenUp.abort(), 16);
+    await Promise.all([first, cluster.rejection(lock.extend({ signal: givenUp.signal }))]);
+    await cluster.advance(2 * TTL_MS);
+  }],
 ];
 
 /** Extends a lock whose nodes hang, gives that up, and lets the nodes answer. */

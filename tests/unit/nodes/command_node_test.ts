@@ -38,6 +38,21 @@ Deno.test("commandNode() shortens a TTL on request, also if a node of one's own 
   });
 });
 
+Deno.test("commandNode() sends no acquisition again behind what releases it, or shortens its TTL", async () => {
+  for (const ends of ["release", "extend"] as const) {
+    await withCommandNode({}, async (client, node) => {
+      const published = publishedNode(node);
+      const lock = { keys: ["a", "b"], value: "v", ttlMs: 60_000 };
+      await published.acquire({ ...lock, value: "before" });
+      for (const words of [["FLUSHALL"], ["SCRIPT", "FLUSH"]]) await client.send(words);
+      const acquiring = assertRejects(() => published.acquire(lock), Error, "NOSCRIPT");
+      await published[ends]({ ...lock, ttlMs: 50, shortens: ends === "extend" });
+      await acquiring;
+      assertEquals(await published.inspect("a"), undefined);
+    });
+  }
+});
+
 Deno.test("commandNode() gives each client arguments of its own, which it may change", async () => {
   const clients = [await FakeClient.open(), await FakeClient.open(), await FakeClient.open()];
   const nodes = clients.map((client, index) =>
