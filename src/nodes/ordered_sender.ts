@@ -183,8 +183,8 @@ export class OrderedSender implements CommandSender {
     tag: number,
   ): void {
     this.#noteRelease(command);
-    // it would end all other commands of the same connection
-    const refused = command.args[0] === "SUBSCRIBE";
+    // it would end all other commands of the same connection; those of locks have keys
+    const refused = command.keys.length === 0 && command.args[0] === "SUBSCRIBE";
     if (refused || this.#closed || this.#down && this.#silent) {
       return receiver.onFailure(this.#downError(), context, tag);
     }
