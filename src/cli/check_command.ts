@@ -22,12 +22,8 @@ export interface CheckOptions extends NodeOptions {
   readonly failOn: Severity;
 }
 
-/** The severities that are a failure for each `--fail-on`. */
-export const FAILURES: Readonly<Record<Severity, readonly Severity[]>> = {
-  error: ["error"],
-  warning: ["error", "warning"],
-  info: ["error", "warning", "info"],
-};
+/** The most severe first, as the findings of a report. */
+const SEVERITIES: readonly Severity[] = ["error", "warning", "info"];
 
 /** Checks the nodes, and returns the exit code. */
 export async function check(options: CheckOptions): Promise<number> {
@@ -36,8 +32,9 @@ export async function check(options: CheckOptions): Promise<number> {
   const report = await checkNodes(client.redlock, { ttlMs, fencing, restartGuardMs });
   if (options.json) printJson(report, 2);
   else for (const line of colourReport(formatHealthReport(report), paintOutput())) print(line);
-  const failed = report.findings.some(({ severity }) => FAILURES[failOn].includes(severity));
-  return failed ? PROBLEM_FOUND : SUCCESS;
+  const [worst] = report.findings;
+  const isFailure = worst && SEVERITIES.indexOf(worst.severity) <= SEVERITIES.indexOf(failOn);
+  return isFailure ? PROBLEM_FOUND : SUCCESS;
 }
 
 /** How the lines of a report look, by how they begin: a report has no other lines that begin so. */

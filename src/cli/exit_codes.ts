@@ -47,8 +47,8 @@ export function exitCodeOf(error: unknown): number {
   return USAGE;
 }
 
-/** What is printed about an error: one line, safe for a terminal. */
-export function messageOf(error: unknown): string {
+/** What is printed about an error behind `hasp: `: one line, safe for a terminal. */
+export function errorLine(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return `hasp: ${printable(text, [], MESSAGE_LENGTH_MAX)}`;
+  return printable(text, [], MESSAGE_LENGTH_MAX);
 }

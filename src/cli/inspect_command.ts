@@ -8,7 +8,7 @@ import type { ListedLock } from "../operate/mod.ts";
 import { printable } from "../printable.ts";
 import { quorumSize } from "../vote.ts";
 import { formatDuration } from "./duration.ts";
-import { exitCodeOf, messageOf, SUCCESS } from "./exit_codes.ts";
+import { errorLine, exitCodeOf, SUCCESS } from "./exit_codes.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
 import { type Cell, formatTable } from "./table.ts";
 import {
@@ -17,7 +17,7 @@ import {
   paintOutput,
   printError,
   printJson,
-  printNames,
+  printMasked,
   TIME_FORMAT,
 } from "./terminal.ts";
 
@@ -49,8 +49,8 @@ export async function inspect(
   if (options.json) {
     printJson(inspected.map(toJson), 2);
   } else {
-    for (const line of formatInspected(inspected, paintOutput())) printNames(line);
-    for (const error of errors) printError(messageOf(error));
+    for (const line of formatInspected(inspected, paintOutput())) printMasked(line);
+    for (const error of errors) printError(`hasp: ${errorLine(error)}`);
   }
   return errors.length > 0 ? exitCodeOf(errors[0]) : SUCCESS;
 }

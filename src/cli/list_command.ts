@@ -17,7 +17,7 @@ import {
 } from "./inspect_command.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
 import { type Cell, formatTable } from "./table.ts";
-import { paintOutput, printError, printJson, printNames } from "./terminal.ts";
+import { paintOutput, printError, printJson, printMasked } from "./terminal.ts";
 
 /** The options of `list`. */
 export interface ListCommandOptions extends NodeOptions {
@@ -46,11 +46,11 @@ export async function list(prefix: string, options: ListCommandOptions): Promise
     }
     foreign.push(...foreignKeys(inspected));
     if (rows.push(...rowsOf(inspected)) > ROWS) {
-      formatTable(rows, paint).forEach(printNames);
+      formatTable(rows, paint).forEach(printMasked);
       rows = [];
     }
   }
-  if (!options.json) [...formatTable(rows, paint), ...foreign].forEach(printNames);
+  if (!options.json) [...formatTable(rows, paint), ...foreign].forEach(printMasked);
   return SUCCESS;
 }
 

@@ -12,7 +12,7 @@
  */
 import { CommanderError } from "commander";
 import process from "node:process";
-import { exitCodeOf, messageOf, SUCCESS, USAGE } from "./exit_codes.ts";
+import { errorLine, exitCodeOf, SUCCESS, USAGE } from "./exit_codes.ts";
 import { createProgram } from "./program.ts";
 import { signalExitCode } from "./run/signals.ts";
 import { printError } from "./terminal.ts";
@@ -31,7 +31,7 @@ export async function main(args: readonly string[]): Promise<number> {
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? SUCCESS : USAGE;
-    printError(messageOf(error));
+    printError(`hasp: ${errorLine(error)}`);
     return exitCodeOf(error);
   }
 }

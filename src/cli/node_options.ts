@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import process from "node:process";
 import { createRedlock, type Redlock, type RedlockOptions, type TlsOptions } from "../../mod.ts";
-import { type AddressOptions, findNodes as findAddresses, type FoundNodes } from "./addresses.ts";
+import { type AddressOptions, findNodes } from "./addresses.ts";
 import { UsageError } from "./exit_codes.ts";
 
 /** The options about the nodes. */
@@ -24,44 +24,29 @@ export interface NodeOptions extends AddressOptions {
   readonly nodeTimeout?: number;
 }
 
-/** The nodes, and how to reach them. */
-interface Nodes extends FoundNodes {
-  /** TLS settings, if there are any. */
-  readonly tls: TlsOptions | undefined;
-}
-
-/**
- * Finds the nodes.
- *
- * @throws {UsageError} If no addresses are given, or a file cannot be read.
- */
-async function findNodes(options: NodeOptions): Promise<Nodes> {
-  const found = await findAddresses(options, process.env, (path) => readFile(path, "utf8"));
-  const [ca, cert, key] = await Promise.all(
-    [options.caFile, options.certFile, options.keyFile].map(readOptional),
-  );
-  if (!ca && !cert && !key) return { ...found, tls: undefined };
-  return { ...found, tls: { ...ca && { caCerts: [ca] }, ...cert && { cert }, ...key && { key } } };
-}
-
 /** A lock client, and what the keys of its locks begin with. */
 export interface OpenedClient extends AsyncDisposable {
   readonly redlock: Redlock;
   readonly keyPrefix: string;
 }
 
-/** Creates the lock client that the command line describes. */
+/**
+ * Creates the lock client that the command line describes.
+ *
+ * @throws {UsageError} If no addresses are given, or a file cannot be read.
+ */
 export async function openClient(
   options: NodeOptions,
   redlockOptions: RedlockOptions = {},
 ): Promise<OpenedClient> {
-  const { addresses, tls, keyPrefix: filePrefix = "" } = await findNodes(options);
+  const found = await findNodes(options, process.env, (path) => readFile(path, "utf8"));
+  const { addresses, keyPrefix: filePrefix = "" } = found;
   const { keyPrefix = filePrefix, nodeTimeout: nodeTimeoutMs } = options;
   const redlock = createRedlock(addresses, {
     onEvent: () => {}, // the commands report by themselves
     clientName: `hasp:${processName()}`,
     ...redlockOptions,
-    tls,
+    tls: await readTls(options),
     keyPrefix,
     nodeTimeoutMs,
   });
@@ -81,6 +66,15 @@ export function processName(): string {
     // Deno may not permit it: then the process has to do.
   }
   return host.replaceAll(/[^!-~]/gu, "?").slice(0, 64 - id.length) + id;
+}
+
+/** The TLS settings, if there are any. */
+async function readTls(
+  { caFile, certFile, keyFile }: NodeOptions,
+): Promise<TlsOptions | undefined> {
+  const [ca, cert, key] = await Promise.all([caFile, certFile, keyFile].map(readOptional));
+  if (!ca && !cert && !key) return undefined;
+  return { ...ca && { caCerts: [ca] }, ...cert && { cert }, ...key && { key } };
 }
 
 /** Reads a file if a path is given; an empty one, as in `HASP_CA_FILE=`, counts as missing. */

@@ -129,9 +129,11 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
       "--any",
       "lock any one of the resources, whichever is free first; HASP_RESOURCE is its name",
     )
-    .option(
-      "--shared",
-      "lock in shared mode: others with --shared may run beside it; the command gets no HASP_FENCING_TOKEN",
+    .addOption(
+      new Option(
+        "--shared",
+        "lock in shared mode: others with --shared may run beside it; the command gets no HASP_FENCING_TOKEN",
+      ).conflicts("any"),
     )
     .addOption(
       durationOption("-t, --ttl <duration>", "how long a crashed machine keeps the lock")
@@ -201,7 +203,7 @@ function addList(program: Command, onExitCode: OnExitCode): void {
     .summary("list what is held")
     .description(
       "Lists the resources that are held, and residue: keys on fewer than a quorum of the nodes. " +
-        "The nodes go through all of their keys, about a thousand at a time.",
+        "Every node goes through all of its keys, and serves others in between.",
     )
     .argument("[prefix]", "what the resources begin with; all by default", "")
     .option("--json", "print a line of JSON for each resource");

@@ -7,7 +7,7 @@ import { forceRelease } from "../operate/mod.ts";
 import { LOCK_HELD, SUCCESS } from "./exit_codes.ts";
 import { holderText, shownName, warnOfPattern } from "./inspect_command.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
-import { printErrorNames, printNames } from "./terminal.ts";
+import { printErrorMasked, printMasked } from "./terminal.ts";
 
 /** The options of `release`. */
 export interface ReleaseOptions extends NodeOptions {
@@ -23,15 +23,15 @@ export async function release(resource: string, options: ReleaseOptions): Promis
   const { holder } = options;
   const name = shownName(keyPrefix + resource);
   if (await forceRelease(redlock, resource, { holder })) {
-    printNames(`${name}: released, ${holder} no longer holds it`);
+    printMasked(`${name}: released, ${holder} no longer holds it`);
     return SUCCESS;
   }
   const inspection = await redlock.inspect(resource);
   if (inspection.held) {
     const other = holderText(inspection);
-    printErrorNames(`hasp: Cannot release ${name}: ${other} holds it, not ${holder}`);
+    printErrorMasked(`hasp: Cannot release ${name}: ${other} holds it, not ${holder}`);
     return LOCK_HELD;
   }
-  printNames(`${name}: free, nobody holds this key`);
+  printMasked(`${name}: free, nobody holds this key`);
   return SUCCESS;
 }

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { columnsOf, type Paint, type Style } from "./terminal.ts";
+import columnsOf from "string-width";
+import type { Paint, Style } from "./terminal.ts";
 
 /** One cell: a text, or a text in a style. */
 export type Cell = string | readonly [text: string, style: Style];
@@ -13,12 +14,12 @@ export function formatTable(rows: readonly (readonly Cell[])[], paint: Paint): s
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, column) => {
-      widths[column] = Math.max(widths[column] ?? 0, columnsOf(textOf(cell)));
+      widths[column] = Math.max(widths[column] ?? 0, columnsOf(cellText(cell)));
     });
   }
   return rows.map((row, index) => {
     const cells = row.map((cell, column) => {
-      const text = textOf(cell);
+      const text = cellText(cell);
       const gap = column === row.length - 1 ? "" : " ".repeat(widths[column] - columnsOf(text));
       return (typeof cell === "string" ? text : paint(cell[1], text)) + gap;
     });
@@ -27,6 +28,6 @@ export function formatTable(rows: readonly (readonly Cell[])[], paint: Paint): s
   });
 }
 
-function textOf(cell: Cell): string {
+function cellText(cell: Cell): string {
   return typeof cell === "string" ? cell : cell[0];
 }

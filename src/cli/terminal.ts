@@ -9,7 +9,7 @@
  * @module
  */
 import process from "node:process";
-import stringWidth from "string-width";
+import columnsOf from "string-width";
 
 /** SGR codes of what is painted. */
 const STYLES = {
@@ -43,7 +43,7 @@ export const TIME_FORMAT: Intl.DateTimeFormat = new Intl.DateTimeFormat("sv", {
 });
 
 /** Whether the standard output is a terminal that understands escape sequences. */
-export function canDraw(): boolean {
+function canDraw(): boolean {
   return process.stdout.isTTY && process.env.TERM !== "dumb";
 }
 
@@ -91,13 +91,13 @@ export function printError(line: string): void {
   writeError(`${line}\n`);
 }
 
-/** Prints text that is masked already, except for names, on the standard output. */
-export function printNames(text: string): void {
+/** Prints text that is masked already on the standard output. */
+export function printMasked(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Prints a line that is masked already, except for names, on the standard error. */
-export function printErrorNames(line: string): void {
+/** Prints a line that is masked already on the standard error. */
+export function printErrorMasked(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
@@ -142,11 +142,6 @@ export async function openScreen(): Promise<(lines: readonly string[]) => void> 
     const { rows, columns } = process.stdout;
     draw(fittingLines(lines, rows, columns).join("\n"));
   };
-}
-
-/** How many columns of a terminal a text takes; colours take none, a wide character takes two. */
-export function columnsOf(text: string): number {
-  return stringWidth(text);
 }
 
 /** As many of the lines as fit on a terminal, and a line about the rest if there is any. */

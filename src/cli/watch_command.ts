@@ -9,7 +9,7 @@ import { printable } from "../printable.ts";
 import { systemClock } from "../time/clock.ts";
 import { pause } from "../time/pause.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
-import { messageOf } from "./exit_codes.ts";
+import { errorLine } from "./exit_codes.ts";
 import {
   formatInspected,
   holderText,
@@ -28,7 +28,7 @@ import {
   openScreen,
   paintOutput,
   printJson,
-  printNames,
+  printMasked,
   TIME_FORMAT,
 } from "./terminal.ts";
 
@@ -56,18 +56,20 @@ export class Changes {
    * @returns What has changed, each with a line of text; not if only a time to live has, or the
    * error of nodes that still fail.
    */
-  look(inspected: readonly Inspected[]): (readonly [text: string, inspected: Inspected])[] {
+  update(inspected: readonly Inspected[]): (readonly [text: string, inspected: Inspected])[] {
     const before = this.#said;
     const isUnknown = inspected.some((it) => it.resource === ALL && it.state instanceof Error);
     this.#said = new Map([
       ...isUnknown ? before : [],
-      ...inspected.map((it) => [it.key, [`${shownName(it.key)}  ${textOf(it)}`, it]] as const),
+      ...inspected.map((it) => [it.key, [`${shownName(it.key)}  ${stateText(it)}`, it]] as const),
     ]);
     const changed = [...this.#said].filter(([key, [text, { state }]]) => {
       const [textBefore, then] = before.get(key) ?? [];
       return textBefore !== text && !(state instanceof Error && then?.state instanceof Error);
     }).map(([, said]) => said);
-    const gone = [...before].filter(([key]) => !this.#said.has(key)).map(([, [, it]]) => freed(it));
+    const gone = [...before].filter(([key]) => !this.#said.has(key)).map(([, [, it]]) =>
+      unlisted(it)
+    );
     return [...gone, ...changed];
   }
 }
@@ -76,14 +78,14 @@ export class Changes {
  * What is said of a resource that is in a list no longer: it is free. After a list that failed:
  * that what is locked is known again.
  */
-function freed({ key, resource, state }: Inspected): readonly [string, Inspected] {
+function unlisted({ key, resource, state }: Inspected): readonly [string, Inspected] {
   const [text, held] = state instanceof Error ? ["known again", undefined] : ["free", false];
   const free = { held, mode: undefined, holders: [], remainingMs: 0, waiters: undefined };
   const now = { ...free, resource, foreign: undefined, votes: state.votes.slice(0, 0) };
   return [`${shownName(key)}  ${text}`, { key, resource, state: now as ListedLock }];
 }
 
-function textOf({ state }: Inspected): string {
+function stateText({ state }: Inspected): string {
   if (state instanceof RedlockError) return `unknown: ${masked(printable(state.message))}`;
   const { held, waiters, foreign, holders } = state;
   if (held === undefined) return "unknown: too few nodes answered";
@@ -95,9 +97,9 @@ function textOf({ state }: Inspected): string {
 }
 
 /**
- * Looks at resources, or at all that are locked, those that are held for the longest time first.
+ * Inspects resources, or all that are locked, those that are held for the longest time first.
  */
-async function look(
+async function inspectNow(
   { redlock, keyPrefix }: OpenedClient,
   resources: readonly string[],
   signal: AbortSignal,
@@ -144,16 +146,17 @@ export async function watch(resources: readonly string[], options: WatchOptions)
     const changes = new Changes();
     while (true) {
       signals.waiting.throwIfAborted();
-      const inspected = await look(client, resources, signals.waiting);
+      const inspected = await inspectNow(client, resources, signals.waiting);
       const timeMs = systemClock.wallMs();
-      const changed = changes.look(inspected);
+      const changed = changes.update(inspected);
       if (draw) {
-        const errors = inspected.flatMap(({ state }) => state instanceof Error ? [state] : []);
-        draw([...formatInspected(inspected, paint), ...errors.map(messageOf).map(masked)]);
+        const errors = inspected.map(({ state }) => state).filter((it) => it instanceof Error);
+        const lines = errors.map((error) => masked(`hasp: ${errorLine(error)}`));
+        draw([...formatInspected(inspected, paint), ...lines]);
       } else {
         for (const [text, change] of changed) {
           if (options.json) printJson({ timeMs, ...toJson(change) });
-          else printNames(`${TIME_FORMAT.format(timeMs)}  ${text}`);
+          else printMasked(`${TIME_FORMAT.format(timeMs)}  ${text}`);
         }
       }
       await pause(wheel, options.interval, signals.waiting);

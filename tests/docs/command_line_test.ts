@@ -230,7 +230,7 @@ Deno.test("docs: what hasp watch is shown to print is what it prints", () => {
   } as const;
   const changes = new Changes();
   const look = (state: Inspection) => {
-    return changes.look([{ resource: "invoice:42", key: "invoice:42", state }])[0][0];
+    return changes.update([{ resource: "invoice:42", key: "invoice:42", state }])[0][0];
   };
   const said = [
     look(held),
@@ -274,7 +274,7 @@ Deno.test("docs: the options of the nodes are all named", () => {
 });
 
 Deno.test("docs: the table of exit codes has every code", () => {
-  const { UsageError: _, exitCodeOf: _of, messageOf: _text, SIGNAL_BASE, ...numbers } = codes;
+  const { UsageError: _, exitCodeOf: _of, errorLine: _line, SIGNAL_BASE, ...numbers } = codes;
   assertEquals(
     rowsOf("exit code").map(([code]) => code),
     [...Object.values(numbers).sort((a, b) => a - b).map(String), `${SIGNAL_BASE} + n`],

@@ -1,7 +1,7 @@
 /** `hasp run`: what is left if a command cannot be started. */
 
 import { assertEquals, assertRejects } from "@std/assert";
-import { createRedlock, type Lock, type RedlockEvent } from "../../mod.ts";
+import { createRedlock, type Lock, type Redlock, type RedlockEvent } from "../../mod.ts";
 import { runLocked, type RunOptions } from "../../src/cli/run/run_command.ts";
 import { startCommand, type StartOptions } from "../../src/cli/run/running_command.ts";
 import { gate, WATCHER } from "../../src/cli/run/shell_scripts.ts";
@@ -68,16 +68,11 @@ Deno.test("a command whose lock is lost before it begins does not begin", async 
     remainingMs: () => 10_000,
     release: () => Promise.resolve(false),
     resources: ["a"],
-  };
-  const options = { grace: 0, ttl: 30_000, atLeast: 0 };
+  } as unknown as Lock;
+  const options = { grace: 0, ttl: 30_000, atLeast: 0 } as RunOptions;
   const signals = new Signals();
-  const running = runLocked(
-    ["/bin/sh", "-c", `echo ran >"${folder.path}/ran"`],
-    lock as unknown as Lock,
-    options as RunOptions,
-    signals,
-    {},
-  );
+  const command = ["/bin/sh", "-c", `echo ran >"${folder.path}/ran"`];
+  const running = runLocked(command, lock, options, signals, {}, {} as Redlock);
   assertEquals(await assertRejects(() => running, Error), lost);
   signals.stop();
   await eventually(() => shells().length === 0);

@@ -185,6 +185,10 @@ Deno.test("hasp run ends with 125 if the command line is wrong, and runs nothing
     [["-r", "backup", "--grace", "16s", ...sh("echo ran")], "it must be at most half of the TTL"],
     [["-r", "backup", "--on-held", "wait", ...sh("echo ran")], "Allowed choices are fail, skip."],
     [["-r", "backup", "--nonsense", ...sh("echo ran")], "unknown option '--nonsense'"],
+    [
+      ["-r", "backup", "--any", "--shared", ...sh("echo ran")],
+      "cannot be used with option '--any'",
+    ],
     [["-r", "backup", "--", "--version"], "its name begins with '-'"],
     [["-r", "backup", "--nodes-file", "/no/such", ...sh("echo ran")], "from /no/such: ENOENT"],
   ];

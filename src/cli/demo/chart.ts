@@ -38,9 +38,8 @@ export function workerRow(
   for (let column = 0; column < columns; column++) {
     const fromMs = column * msPerColumn;
     if (fromMs > timeline.lengthMs) break;
-    const middleMs = fromMs + msPerColumn / 2;
-    const left = timeline.stateWithin(name, fromMs, middleMs);
-    const right = timeline.stateWithin(name, middleMs, fromMs + msPerColumn);
+    const left = timeline.stateAt(name, fromMs + msPerColumn / 4);
+    const right = timeline.stateAt(name, fromMs + msPerColumn * 3 / 4);
     cells += workerCell(left, right);
   }
   const painted = cells.trimEnd().replace(/[█▌▐]+/g, (run) => paint(colour, run))
@@ -70,8 +69,7 @@ export function nodeRow(
 ): string {
   let cells = "";
   for (let column = 0; column < columns;) {
-    const stateAt = (index: number) =>
-      timeline.stateWithin(name, index * msPerColumn, (index + 1) * msPerColumn);
+    const stateAt = (index: number) => timeline.stateAt(name, (index + 0.5) * msPerColumn);
     const shown = (index: number) => index < columns && index * msPerColumn <= timeline.lengthMs;
     if (!shown(column)) break;
     const state = stateAt(column);

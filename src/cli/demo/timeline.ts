@@ -53,12 +53,11 @@ export class Timeline {
     this.notes.push({ atMs: this.lengthMs, text });
   }
 
-  /** The state of a row in the middle of a stretch of time. */
-  stateWithin(row: string, fromMs: number, toMs: number): State {
-    const middleMs = (fromMs + toMs) / 2;
+  /** The state of a row at a time. */
+  stateAt(row: string, atMs: number): State {
     let state: State = "idle";
     for (const change of this.#rows.get(row) ?? []) {
-      if (change.atMs > middleMs) break;
+      if (change.atMs > atMs) break;
       state = change.state;
     }
     return state;

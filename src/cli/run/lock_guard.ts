@@ -21,7 +21,7 @@ export interface LockGuardOptions {
    */
   readonly limitMs: () => number;
   /** The votes of the extension that has failed last, if one has failed since the last success. */
-  readonly failed: () => readonly Vote[];
+  readonly failedVotes: () => readonly Vote[];
   /** Called with a message when the guard ends the command, or cannot. */
   readonly report: (message: string) => void;
 }
@@ -76,7 +76,7 @@ export class LockGuard {
     this.#wait(this.leftMs - this.#options.graceMs, () => {
       const name = lockName(this.#lock.resources);
       const left = `${Math.ceil(this.#lock.remainingMs())} ms`;
-      const why = reasonOf(this.#options.failed());
+      const why = reasonOf(this.#options.failedVotes());
       this.#end(`Cannot extend ${name}: ${left} are left${why}`);
     });
   }

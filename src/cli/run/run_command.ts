@@ -58,7 +58,7 @@ interface Extensions {
   /** What each calls; it is set when the command runs. */
   onExtended?: () => void;
   /** The votes of the last one, if that has failed. */
-  failed?: readonly Vote[];
+  failedVotes?: readonly Vote[];
 }
 
 /** Runs a command while a lock is held, and returns the exit code of `hasp`. */
@@ -80,10 +80,10 @@ export async function run(command: readonly string[], given: RunOptions): Promis
       label: options.label ?? processName(),
       onEvent: (event) => {
         if (event.type === "extended") {
-          extensions.failed = undefined;
+          extensions.failedVotes = undefined;
           extensions.onExtended?.();
         }
-        if (event.type === "extend-failed") extensions.failed = event.votes;
+        if (event.type === "extend-failed") extensions.failedVotes = event.votes;
         logEvent(options, event);
       },
     });
@@ -149,7 +149,7 @@ export async function runLocked(
   options: RunOptions,
   signals: Signals,
   extensions: Extensions,
-  redlock?: Redlock,
+  redlock: Redlock,
 ): Promise<number> {
   const { foreground = false, grace, ttl } = options;
   const startMs = systemClock.monotonicMs();
@@ -165,14 +165,14 @@ export async function runLocked(
     running = await startCommand(command, { env, foreground, limitMs, beforeBegin });
   } catch (error) {
     // A release would keep the keys for --at-least, though nothing has run.
-    const deletes = options.atLeast > 0 && redlock ? lock.resources : [];
+    const deletes = options.atLeast > 0 ? lock.resources : [];
     const { holder } = lock;
-    await Promise.allSettled(deletes.map((name) => forceRelease(redlock!, name, { holder })));
+    await Promise.allSettled(deletes.map((name) => forceRelease(redlock, name, { holder })));
     await lock.release().catch(() => {}); // closing the client would report it as lost
     throw lock.signal.aborted ? lock.signal.reason : startError(error, lock);
   }
-  const failed = () => extensions.failed ?? [];
-  const guard = new LockGuard(lock, running, { graceMs: grace, limitMs, failed, report });
+  const failedVotes = () => extensions.failedVotes ?? [];
+  const guard = new LockGuard(lock, running, { graceMs: grace, limitMs, failedVotes, report });
   extensions.onExtended = () => guard.extended();
   signals.passTo((signal) => {
     if (!pass(signal, running, foreground)) {

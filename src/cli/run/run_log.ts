@@ -9,10 +9,10 @@ import type { RedlockEvent, Vote } from "../../../mod.ts";
 import { printable } from "../../printable.ts";
 import { systemClock } from "../../time/clock.ts";
 import { formatDuration } from "../duration.ts";
-import { messageOf } from "../exit_codes.ts";
+import { errorLine } from "../exit_codes.ts";
 import { answersOf, plainVotes, shownName } from "../inspect_command.ts";
 import { processName } from "../node_options.ts";
-import { jsonLine, masked, printError, printErrorNames } from "../terminal.ts";
+import { jsonLine, masked, printError, printErrorMasked } from "../terminal.ts";
 
 /** The options about it. */
 export interface LogOptions {
@@ -37,7 +37,7 @@ export function logEvent(options: LogOptions, event: RunEvent): void {
   const { verbose, json, events } = options;
   if (events) recordEvent(events, options, event);
   if (json) printError(jsonLine({ timeMs: systemClock.wallMs(), ...plainEvent(event) }));
-  else if (verbose) printErrorNames(eventText(event));
+  else if (verbose) printErrorMasked(eventText(event));
 }
 
 /** Appends an event to a file, as one write, because several processes may do so. */
@@ -47,20 +47,20 @@ function recordEvent(file: string, options: LogOptions, event: RunEvent): void {
   try {
     appendFileSync(file, `${line}\n`);
   } catch (error) {
-    if (failed.has(file)) return;
-    failed.add(file);
+    if (unwritable.has(file)) return;
+    unwritable.add(file);
     logProblem(options, new Error(`Cannot write ${file}: ${(error as Error).message}`));
   }
 }
 
 /** The files that cannot be written, which was said. */
-const failed = new Set<string>();
+const unwritable = new Set<string>();
 
 /** Says what went wrong. */
 export function logProblem({ json }: LogOptions, problem: unknown): void {
-  const message = messageOf(problem);
-  const text = message.slice("hasp: ".length);
-  printError(json ? jsonLine({ timeMs: systemClock.wallMs(), type: "problem", text }) : message);
+  const text = errorLine(problem);
+  const line = { timeMs: systemClock.wallMs(), type: "problem", text };
+  printError(json ? jsonLine(line) : `hasp: ${text}`);
 }
 
 /** An event as plain data: errors are messages, and what is endless is `null`. */

@@ -96,7 +96,7 @@ export class RecordedEvents {
       rows,
       marks,
       lines: events.slice(-LINES_MAX).map((event): Line => {
-        return { atMs: at(event), who: event.process, what: textOf(event) };
+        return { atMs: at(event), who: event.process, what: lineText(event) };
       }),
       legend: LEGEND,
     };
@@ -309,7 +309,7 @@ function numberField(field: unknown): number | undefined {
 }
 
 /** An event as a line: its type, and its fields that are short. */
-function textOf({ type, fields }: Recorded): string {
+function lineText({ type, fields }: Recorded): string {
   const { resources: _resources, votes: _votes, type: _type, ...others } = fields;
   const parts = Object.entries(others).flatMap(([name, value]) => {
     const text = textField(value) ?? (typeof value === "object" ? undefined : String(value));

@@ -8,7 +8,7 @@ import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import process from "node:process";
 import { SUCCESS, UsageError } from "../exit_codes.ts";
-import { masked, printError, printNames } from "../terminal.ts";
+import { masked, printError, printMasked } from "../terminal.ts";
 import { counted, drawPicture } from "./drawing.ts";
 import { RecordedEvents } from "./recorded_events.ts";
 
@@ -36,7 +36,7 @@ export async function timeline(
   if (events.count === 0) {
     throw new UsageError(`Cannot draw: no event in ${files.join(", ") || "the standard input"}`);
   }
-  printNames(drawPicture(events.picture(masked(title))).trimEnd());
+  printMasked(drawPicture(events.picture(masked(title))).trimEnd());
   return SUCCESS;
 }
 

@@ -112,7 +112,7 @@ function parseScore(text: string): number {
 }
 
 /** Formats a score for a reply: with up to 17 digits, without trailing zeros. */
-export function scoreText(score: number): string {
+function scoreText(score: number): string {
   if (!Number.isFinite(score)) return score < 0 ? "-inf" : "inf";
   if (Number.isSafeInteger(score)) return String(score);
   return general(score, SCORE_DIGITS);

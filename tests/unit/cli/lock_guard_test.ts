@@ -28,7 +28,7 @@ function startGuard(options: { limitMs: number; graceMs: number; isAllowed?: boo
     new LockGuard(lock as unknown as Lock, command as unknown as RunningCommand, {
       graceMs,
       limitMs: () => limitMs,
-      failed: () => failed,
+      failedVotes: () => failed,
       report(message) {
         reports.push(message);
         limitsAtReport.push(limitsMs.at(-1)!);

@@ -27,7 +27,7 @@ function holder(holder: string, label?: string) {
 function said(...states: (Inspection | RedlockError)[]): (string | undefined)[] {
   const changes = new Changes();
   return states.map((state) => {
-    const [change] = changes.look([{ resource: "job\n", key: "app:job\n", state }]);
+    const [change] = changes.update([{ resource: "job\n", key: "app:job\n", state }]);
     return change?.[0];
   });
 }
@@ -73,7 +73,7 @@ Deno.test("Changes says that a resource is free which a list no longer has, unle
     [[], ["b  free", "app:*  known again"], false],
   ];
   for (const [shown, said, held] of looks) {
-    const changed = changes.look(shown);
+    const changed = changes.update(shown);
     assertEquals(changed.map(([text]) => text), said);
     assertEquals((changed[0]?.[1].state as Inspection | undefined)?.held, held);
   }
