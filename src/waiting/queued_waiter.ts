@@ -125,8 +125,8 @@ export class QueuedWaiter implements TicketListener {
   readonly #turn: WatchedTurn;
   /** When to ask for any other reason. */
   #askMs = Infinity;
-  /** Plans the next ask again, while too few nodes have answered the last one. */
-  #planAgain: (() => void) | undefined = undefined;
+  /** The last attempt, while too few nodes have answered it to say when to ask. */
+  #unheard: Round | undefined = undefined;
   /** How long the slowest node took to answer last, in milliseconds. */
   #roundTripMs = 0;
   /**
@@ -182,7 +182,8 @@ export class QueuedWaiter implements TicketListener {
    * it short.
    */
   async ready(limitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const dueMs = () => this.#notifications.isReady ? this.resource.concededUntilMs : Infinity;
+    const dueMs = () =>
+      this.#notifications.isSubscribing ? Infinity : this.resource.concededUntilMs;
     await this.#sleepUntil(dueMs, limitMs, signal);
   }
 
@@ -209,14 +210,14 @@ export class QueuedWaiter implements TicketListener {
     if (denied.granted > 0) this.#turn.endMs += denied.elapsedMs;
     this.#notifiedMs = Infinity;
     if (this.#news.notifiedOn !== 0) this.#planNotified();
-    this.#plan(attempt, denied);
+    this.#planUnnotified(attempt, denied);
     const dueMs = () => {
       const notifiedMs = Math.max(this.#notifiedMs, this.resource.concededUntilMs);
       return Math.min(notifiedMs, this.#askMs, this.#turn.endMs, this.#news.expiryMs);
     };
     await this.#sleepUntil(dueMs, limitMs, signal);
-    this.#planAgain?.(); // only to note what votes show that came meanwhile
-    this.#planAgain = undefined;
+    this.#hearVotes(); // that came meanwhile
+    this.#unheard = undefined;
     this.notified = this.#news.notifiedOn !== 0;
     if (this.#turn.endMs <= this.#nowMs) this.#turn.endMs = Infinity;
   }
@@ -315,8 +316,7 @@ export class QueuedWaiter implements TicketListener {
   }
 
   #newTicket(): Ticket {
-    const planAgain = () => this.#planAgain?.();
-    return new Ticket(this.#notifications, this.#nodeSet, this.#wanted, planAgain);
+    return new Ticket(this.#notifications, this.#nodeSet, this.#wanted, () => this.#hearVotes());
   }
 
   /**
@@ -348,34 +348,33 @@ export class QueuedWaiter implements TicketListener {
     this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + graces * this.#graceMs());
   }
 
-  #plan(attempt: number, denied: Round): void {
-    this.#planAgain = undefined;
-    this.#askMs = Math.min(this.#planAsk(attempt, denied), this.#joinMs());
+  /** Plans to poll; and if so many nodes have answered that it is not necessary, not to. */
+  #planUnnotified(attempt: number, denied: Round): void {
+    // A release between the first denial and the subscription notifies nobody.
+    const isEarly = this.#notifications.isSubscribing && !this.ticket.isQueued;
+    this.#unheard = isEarly || denied.unanswered ? undefined : denied;
+    const pollMs = isEarly
+      ? this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt
+      : backoffMs(this.#random, this.settings, attempt);
+    // If the round was decided early, the other nodes' answers are on their way.
+    const laterMs = this.#unheard ? this.#graceMs() : 0;
+    this.#askMs = Math.min(this.#nowMs + pollMs + laterMs, this.#joinMs());
+    this.#hearVotes();
   }
 
-  /** When to ask after an attempt though nothing happens; notes what its votes show, if they do. */
-  #planAsk(attempt: number, denied: Round): number {
-    const { hasQuorum, isReady } = this.#notifications;
+  /** Plans again once so many nodes have answered that they show when a quorum may be possible. */
+  #hearVotes(): void {
     const { quorum } = this.#nodeSet;
-    // A release between the first denial and the subscription notifies nobody.
-    if (!isReady && !this.ticket.isQueued) {
-      return this.#nowMs + this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt;
-    }
-    const pollMs = this.#nowMs + backoffMs(this.#random, this.settings, attempt);
-    if (denied.unanswered) return pollMs;
-    const freeInMs = this.ticket.freeInMs(denied);
-    if (freeInMs.length >= quorum) {
-      // those that have not answered may have nothing in the way
-      const at = Math.max(0, quorum - 1 - denied.pending);
-      const askMs = this.#planUnnotified(denied, freeInMs[at]);
-      return hasQuorum ? askMs : Math.min(askMs, pollMs);
-    }
-    // If the round was decided early, the other nodes' answers are on their way.
-    this.#planAgain = () => {
-      this.#plan(attempt, denied);
-      this.#pause?.end();
-    };
-    return pollMs + this.#graceMs();
+    const denied = this.#unheard;
+    const freeInMs = denied ? this.ticket.freeInMs(denied) : [];
+    if (!denied || freeInMs.length < quorum) return;
+    this.#unheard = undefined;
+    // those that have not answered may have nothing in the way
+    const askMs = this.#askAfter(denied, freeInMs[Math.max(0, quorum - 1 - denied.pending)]);
+    // no poll is necessary while a quorum can notify it
+    const otherwiseMs = this.#notifications.hasQuorum ? this.#joinMs() : this.#askMs;
+    this.#askMs = Math.min(askMs, otherwiseMs);
+    this.#pause?.end();
   }
 
   /**
@@ -385,7 +384,7 @@ export class QueuedWaiter implements TicketListener {
    * @param freeInMs When a quorum of nodes should have nothing in the way, from now, in
    * milliseconds.
    */
-  #planUnnotified(denied: Round, freeInMs: number): number {
+  #askAfter(denied: Round, freeInMs: number): number {
     const positions = this.ticket.positionsIn(denied);
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
@@ -460,8 +459,8 @@ export class QueuedWaiter implements TicketListener {
    * its place, who ask for nothing.
    */
   #joinMs(): number {
-    const { hasQuorum, isReady } = this.#notifications;
-    if (!hasQuorum || !isReady || !this.ticket.canJoin) return Infinity;
+    const { hasQuorum, isSubscribing } = this.#notifications;
+    if (!hasQuorum || isSubscribing || !this.ticket.canJoin) return Infinity;
     if (this.ticket.score === 0) return this.#nowMs; // it was never sent
     const limits = this.ticket.isQueued ? BACKOFFS.join : BACKOFFS.recovery;
     return this.#nowMs + backoffMs(this.#random, limits, this.#inARow.joins);

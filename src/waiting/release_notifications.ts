@@ -18,13 +18,10 @@ import { SharedClock } from "./shared_clock.ts";
 
 /** How long subscriptions stay though nobody waits, in milliseconds. */
 const IDLE_MS = 30_000;
-/** How long callers wait for subscriptions at the beginning, in milliseconds. */
+/** How long callers wait at most while nodes subscribe, in milliseconds. */
 const SUBSCRIBE_MS_MAX = 1_000;
-/**
- * How long callers wait for the last subscriptions once a quorum of nodes is subscribed, in
- * milliseconds.
- */
-const GRACE_MS = 50;
+/** How long they wait for the last nodes once a quorum is subscribed, in milliseconds. */
+const SUBSCRIBE_GRACE_MS = 50;
 /**
  * Tickets that are remembered after they have left, to be taken out where they come back; the
  * oldest is forgotten.
@@ -43,7 +40,7 @@ const ID_LENGTH = 20;
 export interface TicketListener {
   /** See {@linkcode ReleaseListener}. */
   onQueueMessage(nodeIndex: number, message: QueueMessage): void;
-  /** One more node sends notifications, or one fewer, or callers wait for no more of them. */
+  /** The nodes that are subscribed have changed, or whether callers wait for more of them. */
   onSubscriptionChange(): void;
 }
 
@@ -65,15 +62,12 @@ export class ReleaseNotifications implements ReleaseListener {
   readonly #left: Map<string, LeftTicket> = new Map();
   #numbers = 0;
   #open = false;
-  /**
-   * One bit a node: those that send notifications, that cannot at the moment, and that have refused
-   * to, so that no caller waits for them.
-   */
+  /** One bit a node: those that send notifications now. */
   #subscribed = 0;
-  #unsubscribed = 0;
+  /** Those that callers wait for, because they have not yet said whether they do. */
+  #subscribing = 0;
+  /** Those that refuse to, or never can. */
   #refused = 0;
-  /** Whether subscriptions that are not made by now are waited for no longer. */
-  #graceOver = false;
   #grace: TimerEntry | undefined = undefined;
   #idle: TimerEntry | undefined = undefined;
 
@@ -104,11 +98,9 @@ export class ReleaseNotifications implements ReleaseListener {
     return bitCount(this.#subscribed) >= this.#nodeSet.quorum;
   }
 
-  /** Whether it is not worth waiting for more subscriptions. */
-  get isReady(): boolean {
-    const { length } = this.#nodeSet.nodes;
-    const known = this.#subscribed | this.#unsubscribed | this.#refused;
-    return bitCount(known) === length || this.#graceOver || this.#nodeSet.closed;
+  /** Whether nodes are subscribing that are worth waiting for. */
+  get isSubscribing(): boolean {
+    return this.#subscribing !== 0 && !this.#nodeSet.closed;
   }
 
   /** The name of a new ticket, which its id begins with. With `mode`, that of a reader. */
@@ -138,23 +130,26 @@ export class ReleaseNotifications implements ReleaseListener {
     if (!this.#open || this.#nodeSet.closed) return;
     if (reading) this.clock.read(nodeIndex, reading);
     this.#subscribed |= 1 << nodeIndex;
-    this.#unsubscribed &= ~(1 << nodeIndex);
-    if (bitCount(this.#subscribed) === this.#nodeSet.quorum) this.#waitNoLongerThan(GRACE_MS);
+    this.#subscribing &= ~(1 << nodeIndex);
+    if (bitCount(this.#subscribed) === this.#nodeSet.quorum) this.#limitWait(SUBSCRIBE_GRACE_MS);
     this.#announce();
   }
 
   onUnsubscribed(nodeIndex: number): void {
+    const bit = 1 << nodeIndex;
     // A node that is gone says so each time that it cannot be reached.
-    if (!this.#open || this.#unsubscribed & 1 << nodeIndex) return;
-    this.#subscribed &= ~(1 << nodeIndex);
-    this.#unsubscribed |= 1 << nodeIndex;
+    if (((this.#subscribed | this.#subscribing) & bit) === 0) return;
+    this.#subscribed &= ~bit;
+    this.#subscribing &= ~bit;
     this.#announce();
   }
 
   onRefused(nodeIndex: number, error: Error): void {
-    const known = this.#refused & 1 << nodeIndex;
-    this.#subscribed &= ~(1 << nodeIndex);
-    this.#refused |= 1 << nodeIndex;
+    const bit = 1 << nodeIndex;
+    const known = this.#refused & bit;
+    this.#subscribed &= ~bit;
+    this.#subscribing &= ~bit;
+    this.#refused |= bit;
     const node = this.#nodeSet.nodes[nodeIndex].name;
     if (!known && this.#onEvent) emit(this.#onEvent, { type: "notify-refused", node, error });
     this.#announce();
@@ -180,26 +175,28 @@ export class ReleaseNotifications implements ReleaseListener {
   }
 
   #begin(): void {
+    const { nodes } = this.#nodeSet;
     this.#open = true;
-    this.#waitNoLongerThan(SUBSCRIBE_MS_MAX);
-    this.#nodeSet.nodes.forEach((node, nodeIndex) => node.subscribe?.(this, nodeIndex));
+    this.#subscribing = 2 ** nodes.length - 1 & ~this.#refused;
+    this.#limitWait(SUBSCRIBE_MS_MAX);
+    nodes.forEach((node, nodeIndex) => node.subscribe?.(this, nodeIndex));
   }
 
-  #waitNoLongerThan(delayMs: number): void {
+  /** Callers wait for nodes that are subscribing for so long at most, from now. */
+  #limitWait(delayMs: number): void {
     const { wheel } = this.#nodeSet;
-    if (this.#graceOver) return;
     wheel.cancel(this.#grace);
     this.#grace = wheel.after(delayMs, () => {
-      const { isReady } = this;
-      this.#graceOver = true;
-      if (!isReady) this.#announce();
+      if (!this.isSubscribing) return;
+      this.#subscribing = 0;
+      this.#announce();
     });
   }
 
   #end(): void {
-    this.#open = this.#graceOver = false;
+    this.#open = false;
     this.#idle = undefined;
-    this.#subscribed = this.#unsubscribed = 0;
+    this.#subscribed = this.#subscribing = 0;
     this.#nodeSet.wheel.cancel(this.#grace);
     for (const node of this.#nodeSet.nodes) node.unsubscribe?.();
   }
