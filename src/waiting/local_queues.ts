@@ -15,12 +15,20 @@ import { Pause } from "../time/pause.ts";
 import { ContendedResource } from "./contended_resource.ts";
 import { QueuedWaiter } from "./queued_waiter.ts";
 import { ReleaseNotifications } from "./release_notifications.ts";
-import type { WaitingCall } from "./ticket.ts";
+import type { Wanted } from "./ticket.ts";
 
 /** Locks that are remembered as contended; the oldest is forgotten for one more. */
 const CONTENDED_MAX = 4_096;
 /** Fewest owners that are removed from a map before it is copied. */
 const REMOVED_MIN = 16;
+
+/** A call that waits. */
+export interface WaitingCall extends Wanted {
+  /** The name of its local queue. */
+  readonly localName: string;
+  /** The name of what it asks for now, by which the client remembers that others wait for that. */
+  readonly contendedName: string;
+}
 
 /** The call that asks for a lock, or the lock itself once it is held; compared by identity. */
 export type Owner = object;

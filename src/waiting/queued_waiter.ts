@@ -12,10 +12,10 @@
  *   for a moment.
  * - Another's turn is over, and that client has not used it; or a key expires that a lock which has
  *   ended kept ({@linkcode WatchedTurn}).
+ * - Too few nodes can notify it, or answered, so it polls (`#planUnnotified`).
  * - So many of the keys in its way have expired that a quorum is possible; or, ever more rarely,
- *   nothing has happened (`#planUnnotified`).
- * - Too few nodes can notify it, so it polls (`#planAsk`); or one more can than when it last asked
- *   (`#joinMs`).
+ *   nothing has happened (`#hearVotes`).
+ * - Other nodes can notify it than when it last asked (`#joinMs`).
  *
  * **Its life.** It is made for the first call of this client that must wait, and serves one call
  * after another. While the client has the lock it is parked, and the release takes the ticket out
@@ -35,7 +35,7 @@ import type { Round } from "../quorum/round.ts";
 import { backoffMs, BACKOFFS } from "../time/backoff.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
-import { Ticket, type WaitingCall } from "./ticket.ts";
+import { sorted, Ticket, type Wanted } from "./ticket.ts";
 import { WatchedTurn } from "./watched_turn.ts";
 
 /** By how much longer each wait is than the one before if the vote was split. */
@@ -81,26 +81,26 @@ const POLL_ROUND_TRIP_MS_MAX = 5;
 /** What nodes have said since the last ask. */
 class News {
   /** One bit a node: those that notified the ticket. */
-  notifiedOn = 0;
-  /** The same for those that said so of that key, and where nobody has taken it since. */
-  freeOn = 0;
-  /** Which key of a pool the first of them said is free. */
-  place: number | undefined = undefined;
-  /** Whether one said that it is the ticket's turn for a free key, and not only beside readers. */
+  notifiedBy = 0;
+  /** Whether one of them gave it its turn; else it may only enter beside readers. */
   hasTurn = false;
+  /** The key that the first of them named, if the ticket is for a pool. */
+  place: number | undefined = undefined;
+  /** One bit a node: those that named that key, and where nobody has taken it since. */
+  freeOn = 0;
   /** When the keys expire that another has taken. */
   expiryMs = Infinity;
 }
 
-/** How often in a row something has happened. */
+/** How often in a row something has happened: the delays grow with it. */
 class InARow {
   /** The vote was split. */
   splits = 0;
-  /** It asked though no node had notified it. */
+  /** It asked, and no node notified it. */
   idles = 0;
   /** It asked because more nodes can notify the ticket. */
   joins = 0;
-  /** It asked to enter beside readers, and another of its keys was in the way. */
+  /** It was notified, and one of its several keys was held. */
   entries = 0;
 }
 
@@ -117,22 +117,19 @@ export class QueuedWaiter implements TicketListener {
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
   /** What its tickets are for. */
-  readonly #wanted: Pick<WaitingCall, "keys" | "pool" | "mode">;
+  readonly #wanted: Wanted;
   #news = new News();
   /** When to ask because of a notification, by the monotonic clock, as all times here. */
   #notifiedMs = Infinity;
-  /** The turn of another. */
+  /** The turn of another, and when to ask because it is over. */
   readonly #turn: WatchedTurn;
   /** When to ask for any other reason. */
   #askMs = Infinity;
-  /** The last attempt, while too few nodes have answered it to say when to ask. */
+  /** The last attempt, while too few nodes have answered it to say when a quorum is possible. */
   #unheard: Round | undefined = undefined;
   /** How long the slowest node took to answer last, in milliseconds. */
   #roundTripMs = 0;
-  /**
-   * How much later than the end of a key's TTL it asks, in milliseconds: the later, the more
-   * tickets are ahead. But the last does not wait for them: all may be gone.
-   */
+  /** How much later than the end of a key's TTL it asks, in milliseconds. */
   #staggerMs = 0;
   /** Whether too few nodes answered the last ask. */
   #unanswered = false;
@@ -146,7 +143,7 @@ export class QueuedWaiter implements TicketListener {
   constructor(
     notifications: ReleaseNotifications,
     nodeSet: NodeSet,
-    { keys, pool, mode }: Pick<WaitingCall, "keys" | "pool" | "mode">,
+    { keys, pool, mode }: Wanted,
   ) {
     this.#wanted = { keys, pool: pool !== undefined, mode };
     this.#notifications = notifications;
@@ -209,7 +206,7 @@ export class QueuedWaiter implements TicketListener {
     // the one whose turn it is could not take these keys: its turn counts for longer
     if (denied.granted > 0) this.#turn.endMs += denied.elapsedMs;
     this.#notifiedMs = Infinity;
-    if (this.#news.notifiedOn !== 0) this.#planNotified();
+    if (this.#news.notifiedBy !== 0) this.#planNotified();
     this.#planUnnotified(attempt, denied);
     const dueMs = () => {
       const notifiedMs = Math.max(this.#notifiedMs, this.resource.concededUntilMs);
@@ -218,7 +215,7 @@ export class QueuedWaiter implements TicketListener {
     await this.#sleepUntil(dueMs, limitMs, signal);
     this.#hearVotes(); // that came meanwhile
     this.#unheard = undefined;
-    this.notified = this.#news.notifiedOn !== 0;
+    this.notified = this.#news.notifiedBy !== 0;
     if (this.#turn.endMs <= this.#nowMs) this.#turn.endMs = Infinity;
   }
 
@@ -248,11 +245,11 @@ export class QueuedWaiter implements TicketListener {
     const bit = 1 << nodeIndex;
     if (notice === "taken" && place === this.#news.place) this.#news.freeOn &= ~bit;
     if (notice === "turn" || notice === "beside") {
-      if (this.#news.notifiedOn === 0) {
+      if (this.#news.notifiedBy === 0) {
         this.resource.concede(this.#nowMs, this.#random);
         this.#news.place = place;
       }
-      this.#news.notifiedOn |= bit;
+      this.#news.notifiedBy |= bit;
       if (place === this.#news.place) this.#news.freeOn |= bit;
       if (notice === "turn") this.#news.hasTurn = true;
       this.#inARow.idles = this.#inARow.joins = 0;
@@ -274,10 +271,6 @@ export class QueuedWaiter implements TicketListener {
     this.ticket.onSubscriptionChange();
     if (!this.#pause) return;
     this.#askMs = Math.min(this.#askMs, this.#joinMs());
-    if (this.ticket.stands && !this.#notifications.hasQuorum) {
-      const delayMs = backoffMs(this.#random, this.settings, 0);
-      this.#askMs = Math.min(this.#askMs, this.#nowMs + delayMs);
-    }
     this.#pause.end();
   }
 
@@ -320,117 +313,108 @@ export class QueuedWaiter implements TicketListener {
   }
 
   /**
-   * Asks at the first notification: the other nodes were asked to release at the same time, and
-   * have done so before this client's request reaches them. If that did not win the lock, several
-   * clients asked at once: then it waits for more of the other nodes, or for a time that differs
-   * from client to client. If too few nodes answered, fewer than a quorum count for nothing, and it
-   * asks later if some are in quarantine: what undoes an attempt notifies the next client, so all
-   * would notify each other until a quorum is back.
+   * Plans to ask because of a notification: at once at the first, because the other nodes were
+   * asked to release at the same time, and have done so before this client's request reaches them.
    */
   #planNotified(): void {
     const { quorum } = this.#nodeSet;
-    const { notifiedOn, hasTurn } = this.#news;
-    if (this.#unanswered && bitCount(notifiedOn) < quorum) return;
+    const { notifiedBy, hasTurn, freeOn } = this.#news;
+    const count = bitCount(notifiedBy);
+    // What undoes an attempt notifies the next client. So while too few nodes answer, or some are
+    // in quarantine, all would notify each other until a quorum is back.
+    if (this.#unanswered && count < quorum) return;
     const entries = this.#young ? Infinity : hasTurn ? 0 : this.#inARow.entries;
     if (entries > 0) {
       if (this.#notifiedMs !== Infinity) return;
       this.#notifiedMs = this.#nowMs + backoffMs(this.#random, BACKOFFS.entry, entries);
       return;
     }
-    // If the last ask followed a notification, too, that was not enough.
+    // If the last ask followed a notification, too, several clients asked at once: it waits for
+    // more nodes, or for a time that differs from client to client.
     const enough = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
-    // If the vote is split again and again, what undoes each attempt notifies the next client,
-    // which splits it again. But a quorum that keeps the key for the ticket is not kept waiting:
-    // it would give the turn to another.
-    const splitAgain = this.notified && this.#inARow.splits > 1 &&
-      bitCount(this.#news.freeOn) < quorum;
-    const graces = splitAgain ? SPLIT_FACTOR ** 2 : Number(bitCount(notifiedOn) < enough);
+    // If the vote was split again, it waits longer, and so splits no other's. But not if a quorum
+    // keeps the key for the ticket: it would give the turn to another.
+    const splitAgain = this.notified && this.#inARow.splits > 1 && bitCount(freeOn) < quorum;
+    const graces = splitAgain ? SPLIT_FACTOR ** 2 : Number(count < enough);
     this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + graces * this.#graceMs());
   }
 
-  /** Plans to poll; and if so many nodes have answered that it is not necessary, not to. */
+  /** Plans when to ask though nothing happens. */
   #planUnnotified(attempt: number, denied: Round): void {
     // A release between the first denial and the subscription notifies nobody.
     const isEarly = this.#notifications.isSubscribing && !this.ticket.isQueued;
-    this.#unheard = isEarly || denied.unanswered ? undefined : denied;
     const pollMs = isEarly
       ? this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt
       : backoffMs(this.#random, this.settings, attempt);
+    this.#unheard = isEarly || denied.unanswered ? undefined : denied;
     // If the round was decided early, the other nodes' answers are on their way.
     const laterMs = this.#unheard ? this.#graceMs() : 0;
     this.#askMs = Math.min(this.#nowMs + pollMs + laterMs, this.#joinMs());
     this.#hearVotes();
   }
 
-  /** Plans again once so many nodes have answered that they show when a quorum may be possible. */
+  /**
+   * Once so many nodes have answered the last attempt that they show when a quorum is possible:
+   * notes what they say, and plans again.
+   */
   #hearVotes(): void {
     const { quorum } = this.#nodeSet;
     const denied = this.#unheard;
-    const freeInMs = denied ? this.ticket.freeInMs(denied) : [];
-    if (!denied || freeInMs.length < quorum) return;
+    if (!denied) return;
+    const positions = this.ticket.positionsIn(denied);
+    const remainingMs = positions.map((position) => position.remainingMs);
+    const freeInMs = sorted(remainingMs, Array(denied.granted).fill(0));
+    if (freeInMs.length < quorum) return;
     this.#unheard = undefined;
     // those that have not answered may have nothing in the way
-    const askMs = this.#askAfter(denied, freeInMs[Math.max(0, quorum - 1 - denied.pending)]);
-    // no poll is necessary while a quorum can notify it
+    const quorumInMs = freeInMs[Math.max(0, quorum - 1 - denied.pending)];
+    const askMs = this.#nowMs + this.#heardDelayMs(positions, denied.granted, quorumInMs);
+    // while a quorum can notify it, no poll is necessary
     const otherwiseMs = this.#notifications.hasQuorum ? this.#joinMs() : this.#askMs;
     this.#askMs = Math.min(askMs, otherwiseMs);
     this.#pause?.end();
   }
 
   /**
-   * Notes what the votes of an attempt show, and returns when to ask if no notification comes.
+   * Notes what the votes of an attempt show, and returns how long to wait if no notification comes,
+   * in milliseconds.
    *
-   * @param denied The attempt, which put the ticket in queues.
+   * @param positions Where the ticket stands on the nodes that denied.
+   * @param granted How many granted.
    * @param freeInMs When a quorum of nodes should have nothing in the way, from now, in
    * milliseconds.
    */
-  #askAfter(denied: Round, freeInMs: number): number {
-    const positions = this.ticket.positionsIn(denied);
+  #heardDelayMs(positions: readonly QueuePosition[], granted: number, freeInMs: number): number {
+    const { settings: { retryDelayMs, retryDelayMaxMs }, resource } = this;
+    const inARow = this.#inARow;
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
-    // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
-    // quorum.
-    const split = denied.granted > 0 || freeInMs === 0 && ahead === 0;
-    const foreign = positions.some((position) => position.foreign);
-    this.ticket.agree(positions, denied.granted);
-    this.resource.noteHolder(foreign, this.#nowMs);
-    this.#noteEntry(positions);
-    this.#inARow.splits = split ? this.#inARow.splits + 1 : 0;
-    const idleTimes = 2 ** this.#inARow.idles++;
-    const delaysMs = [this.#idleMs(ahead, idleTimes)];
-    if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** this.#inARow.splits);
-    if (foreign && ahead === 0) { // its holder will notify nobody
-      const pollMsMax = this.resource.nextPollMsMax(
-        this.#nowMs,
-        freeInMs,
-        this.settings.retryDelayMs,
-      );
-      delaysMs.push(pollMsMax * this.#random.fraction());
-    }
     // mutation: last-asks-ever-more-rarely
     const isLast = positions.some((position) => position.ahead === position.length - 1);
+    const foreign = positions.some((position) => position.foreign);
+    // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
+    // quorum.
+    const split = granted > 0 || freeInMs === 0 && ahead === 0;
+    const entered = this.notified && this.#wanted.keys.length > 1 &&
+      positions.some(({ value }) => value);
+    this.ticket.agree(positions, granted);
+    resource.noteHolder(foreign, this.#nowMs);
+    inARow.entries = entered ? inARow.entries + 1 : 0;
+    inARow.splits = split ? inARow.splits + 1 : 0;
+    const idleTimes = 2 ** inARow.idles++;
+    // the longer, the more often nothing has happened
+    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * idleTimes * (1 + ahead);
+    const delaysMs = [Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2];
+    if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** inARow.splits);
+    if (foreign && ahead === 0) { // its holder will notify nobody
+      const pollMsMax = resource.nextPollMsMax(this.#nowMs, freeInMs, retryDelayMs);
+      delaysMs.push(pollMsMax * this.#random.fraction());
+    }
     const times = ahead <= AHEAD_MAX || isLast ? 1 : idleTimes;
     this.#staggerMs = STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
     if (freeInMs > 0) delaysMs.push(freeInMs * times + this.#staggerMs);
-    if (ahead > 0) this.#planOvertaking(positions, ahead, denied.granted);
+    if (ahead > 0) this.#planOvertaking(positions, ahead, granted);
     // mutation: unnotified-waiter-never-asks
-    return this.#nowMs + Math.min(...delaysMs);
-  }
-
-  /** Counts how often in a row it was notified and one of several keys was in the way. */
-  #noteEntry(positions: readonly QueuePosition[]): void {
-    const isHeld = positions.some(({ value }) => value);
-    if (!this.notified || !isHeld || this.#wanted.keys.length === 1) this.#inARow.entries = 0;
-    else this.#inARow.entries++;
-  }
-
-  /**
-   * How long to wait if nothing else is expected, in milliseconds: the longer, the more often
-   * nothing has happened.
-   */
-  #idleMs(ahead: number, times: number): number {
-    const { retryDelayMaxMs } = this.settings;
-    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * times * (1 + ahead);
-    return Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
+    return Math.min(...delaysMs);
   }
 
   /**
@@ -439,10 +423,9 @@ export class QueuedWaiter implements TicketListener {
    * @param granted How many nodes granted the last attempt.
    */
   #planOvertaking(positions: readonly QueuePosition[], ahead: number, granted: number): void {
-    const turns = positions.filter(({ turnMs, reserved }) =>
-      turnMs > 0 && this.#turn.watch(reserved)
-    )
-      .map(({ turnMs }) => turnMs).sort((one, other) => one - other);
+    const turns = sorted(positions.flatMap(({ turnMs, reserved }) => {
+      return turnMs > 0 && this.#turn.watch(reserved) ? turnMs : [];
+    }));
     const needed = Math.min(this.#nodeSet.quorum - granted, turns.length);
     if (needed > 0) this.#turn.endAt(this.#askAtEnd(turns[needed - 1] + STAGGER_MS * (ahead - 1)));
   }
@@ -454,15 +437,17 @@ export class QueuedWaiter implements TicketListener {
   }
 
   /**
-   * When to ask because a node can notify the ticket that could not before. If a quorum of nodes
-   * has it, it misses no release. But all nodes should have it: those that do not notify others in
-   * its place, who ask for nothing.
+   * When to ask because other nodes can notify the ticket than when it last asked. Without a quorum
+   * of them it is to leave the queues. If a quorum has it, it misses no release. But all nodes
+   * should have it: those that do not notify others in its place, who ask for nothing.
    */
   #joinMs(): number {
+    const { ticket } = this;
     const { hasQuorum, isSubscribing } = this.#notifications;
-    if (!hasQuorum || isSubscribing || !this.ticket.canJoin) return Infinity;
-    if (this.ticket.score === 0) return this.#nowMs; // it was never sent
-    const limits = this.ticket.isQueued ? BACKOFFS.join : BACKOFFS.recovery;
+    if (!hasQuorum && ticket.isSent) return this.#nowMs + backoffMs(this.#random, this.settings, 0);
+    if (!hasQuorum || isSubscribing || !ticket.canJoin) return Infinity;
+    if (ticket.score === 0) return this.#nowMs; // it was never sent
+    const limits = ticket.isQueued ? BACKOFFS.join : BACKOFFS.recovery;
     return this.#nowMs + backoffMs(this.#random, limits, this.#inARow.joins);
   }
 

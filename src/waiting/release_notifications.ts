@@ -58,7 +58,7 @@ export class ReleaseNotifications implements ReleaseListener {
   readonly clock: SharedClock;
   readonly #nodeSet: NodeSet;
   readonly #onEvent: EventListener | undefined;
-  readonly #handlers: Map<string, TicketListener> = new Map();
+  readonly #waiters: Map<string, TicketListener> = new Map();
   readonly #left: Map<string, LeftTicket> = new Map();
   #numbers = 0;
   #open = false;
@@ -111,8 +111,8 @@ export class ReleaseNotifications implements ReleaseListener {
   /**
    * Notifies the waiter with the ticket of this name from now on. Subscribes if it is the first.
    */
-  register(name: string, handler: TicketListener): void {
-    this.#handlers.set(name, handler);
+  register(name: string, waiter: TicketListener): void {
+    this.#waiters.set(name, waiter);
     this.#nodeSet.wheel.cancel(this.#idle);
     this.#idle = undefined;
     if (!this.#open && !this.#nodeSet.closed) this.#begin();
@@ -120,9 +120,9 @@ export class ReleaseNotifications implements ReleaseListener {
 
   /** The waiter of this name waits for the keys no longer. */
   unregister(name: string, keys: readonly string[]): void {
-    this.#handlers.delete(name);
+    this.#waiters.delete(name);
     setLatest(this.#left, name, { keys, againMs: [] }, LEFT_MAX);
-    if (this.#handlers.size > 0 || !this.#open || this.#nodeSet.closed) return;
+    if (this.#waiters.size > 0 || !this.#open || this.#nodeSet.closed) return;
     this.#idle ??= this.#nodeSet.wheel.after(IDLE_MS, () => this.#end());
   }
 
@@ -164,8 +164,8 @@ export class ReleaseNotifications implements ReleaseListener {
   onQueueMessage(nodeIndex: number, message: QueueMessage): void {
     const { ticketId } = message;
     const { name = "" } = splitTicket(ticketId) ?? {};
-    const handler = this.#handlers.get(name);
-    if (handler) return handler.onQueueMessage(nodeIndex, message);
+    const waiter = this.#waiters.get(name);
+    if (waiter) return waiter.onQueueMessage(nodeIndex, message);
     const left = this.#left.get(name);
     const { nodes, wheel: { clock } } = this.#nodeSet;
     const nowMs = clock.monotonicMs();
@@ -202,6 +202,6 @@ export class ReleaseNotifications implements ReleaseListener {
   }
 
   #announce(): void {
-    for (const handler of [...this.#handlers.values()]) handler.onSubscriptionChange();
+    for (const waiter of [...this.#waiters.values()]) waiter.onSubscriptionChange();
   }
 }

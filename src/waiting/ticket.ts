@@ -19,15 +19,11 @@ const END_LATER_MS = 500;
 /** A ticket says no later end, in seconds: scripts read no number with an exponent. */
 const END_S_MAX = 1e15;
 
-/** What a call waits for. */
-export interface WaitingCall {
-  /** The name of its local queue. */
-  readonly localName: string;
-  /** The name of what it asks for now, by which the client remembers that others wait for that. */
-  readonly contendedName: string;
+/** What a ticket is for. */
+export interface Wanted {
   /** The keys. */
   readonly keys: readonly string[];
-  /** Set if it locks any one of them. */
+  /** Truthy if any one of them will do. */
   readonly pool: unknown;
   /** Set if it is for a lock in shared mode. */
   readonly mode: "shared" | undefined;
@@ -48,20 +44,20 @@ export class Ticket implements QueueTicket {
   #patience = "";
   /** When the wait of its caller ends, in seconds since 1970 by the shared clock. */
   #endS = 0;
-  /** Where the ticket stands, node by node, as far as is known. */
+  /** Where the ticket stood when each node last put it in its queues. */
   readonly #positions: (QueuePosition | undefined)[] = [];
-  /** When a node last answered where it stands, by the monotonic clock. */
+  /** When a node last said where it stands, by the monotonic clock. */
   #positionsMs = 0;
-  /** One bit a node: those that have the ticket in their queues and can notify it. */
-  #queuedOn = 0;
+  // Three sets of nodes, one bit a node: from where it may stand to where it does.
+  /** Those that have been sent the ticket, so that it may be in their queues. */
+  #sentTo = 0;
   /**
-   * One bit a node: those that could notify the ticket when it last asked. A node that cannot any
-   * more is taken out unless a quorum of others has the ticket, so that its return is a reason to
-   * ask.
+   * Those of them that it need not ask to join: they could notify it when it last asked. One that
+   * cannot any more goes, unless a quorum of others has the ticket: then it may miss one.
    */
-  #askedOn = 0;
-  /** One bit a node: those in whose queues the ticket may be. */
-  #standsOn = 0;
+  #joinedOn = 0;
+  /** Those that have put it in their queues, and could notify it ever since. */
+  #queuedOn = 0;
   /**
    * Whether a key of its pool is won, or it has entered beside readers: a node that puts it in its
    * queues late is asked to take it out.
@@ -72,7 +68,7 @@ export class Ticket implements QueueTicket {
   constructor(
     notifications: ReleaseNotifications,
     nodeSet: NodeSet,
-    { keys, pool, mode }: Pick<WaitingCall, "keys" | "pool" | "mode">,
+    { keys, pool, mode }: Wanted,
     onPosition: () => void,
   ) {
     this.name = notifications.newName(mode);
@@ -112,14 +108,14 @@ export class Ticket implements QueueTicket {
     return this.queuedCount >= this.#nodeSet.quorum;
   }
 
-  /** Whether a node can notify the ticket that could not when it last asked. */
-  get canJoin(): boolean {
-    return (this.#notifications.subscribed & ~this.#askedOn) !== 0;
+  /** Whether it may be in a queue. */
+  get isSent(): boolean {
+    return this.#sentTo !== 0;
   }
 
-  /** Whether the ticket may be in a queue. */
-  get stands(): boolean {
-    return this.#standsOn !== 0;
+  /** Whether a node can notify it now that it should ask to join. */
+  get canJoin(): boolean {
+    return (this.#notifications.subscribed & ~this.#joinedOn) !== 0;
   }
 
   /**
@@ -145,9 +141,9 @@ export class Ticket implements QueueTicket {
     const { subscribed, clock, hasQuorum } = this.#notifications;
     if (!hasQuorum) {
       this.leave();
-      this.#askedOn =
+      this.#sentTo =
+        this.#joinedOn =
         this.#queuedOn =
-        this.#standsOn =
         this.#positions.length =
           0;
       return false;
@@ -155,8 +151,8 @@ export class Ticket implements QueueTicket {
     // mutation: stopped-client-keeps-its-place
     // others may have passed it
     if (this.#nodeSet.wheel.stoppedUntilMs(nowMs) > this.#positionsMs) this.agreed = false;
-    this.#askedOn = subscribed;
-    this.#standsOn |= subscribed;
+    this.#sentTo |= subscribed;
+    this.#joinedOn = subscribed;
     if (this.score === 0) {
       this.score = Math.round(clock.at(nowMs) * 1_000);
       const patienceMs = Math.round(PATIENCE_MS_MIN + PATIENCE_FACTOR * clock.distanceMs);
@@ -180,28 +176,14 @@ export class Ticket implements QueueTicket {
     this.#onPosition();
   }
 
-  /**
-   * A node that cannot notify the ticket may drop it. While a quorum of the others has it, that is
-   * no reason to ask when the node can notify it again.
-   */
+  /** A node that cannot notify the ticket may drop it. */
   onSubscriptionChange(): void {
     const { subscribed } = this.#notifications;
     this.#queuedOn &= subscribed;
-    if (!this.isQueued) this.#askedOn &= subscribed;
+    if (!this.isQueued) this.#joinedOn &= subscribed;
   }
 
-  /**
-   * When each node of which that is known should have nothing in the way, from now, in
-   * milliseconds, the soonest first.
-   */
-  freeInMs(round: Round): number[] {
-    return this.#nodeSet.nodes.flatMap((_, nodeIndex) => {
-      if (round.grantedBy(nodeIndex)) return 0;
-      return round.queuedBy(nodeIndex) ? this.#positions[nodeIndex]?.remainingMs ?? [] : [];
-    }).sort(ascending);
-  }
-
-  /** Where the ticket stands on the nodes that have put it in their queues. */
+  /** Where it stands on the nodes that have put it in their queues in this round. */
   positionsIn(round: Round): QueuePosition[] {
     return this.#positions.flatMap((position, nodeIndex) => {
       return position && round.queuedBy(nodeIndex) ? position : [];
@@ -216,10 +198,7 @@ export class Ticket implements QueueTicket {
    */
   agree(positions: readonly QueuePosition[], granted: number): void {
     // Nodes that granted have put the ticket back with its own score.
-    const scores = [
-      ...positions.map(({ score }) => score),
-      ...Array(granted).fill(this.score),
-    ].sort(ascending);
+    const scores = sorted(positions.map(({ score }) => score), Array(granted).fill(this.score));
     // mutation: scores-stay-apart
     this.score = Math.max(this.score, scores[this.#nodeSet.quorum - 1] ?? 0);
     this.agreed = true;
@@ -235,7 +214,7 @@ export class Ticket implements QueueTicket {
     if (won) this.#hasWon = true;
     this.#nodeSet.nodes.forEach((_, nodeIndex) => {
       if (won?.grantedBy(nodeIndex) || won?.pendingOn(nodeIndex)) return;
-      if (this.#standsOn & 1 << nodeIndex) this.#leaveNode(nodeIndex);
+      if (this.#sentTo & 1 << nodeIndex) this.#leaveNode(nodeIndex);
     });
   }
 
@@ -244,6 +223,7 @@ export class Ticket implements QueueTicket {
   }
 }
 
-function ascending(one: number, other: number): number {
-  return one - other;
+/** All these numbers, in ascending order. */
+export function sorted(...numbers: readonly number[][]): number[] {
+  return numbers.flat().sort((one, other) => one - other);
 }

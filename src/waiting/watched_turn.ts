@@ -1,18 +1,19 @@
 /**
- * The turn of a client that is ahead in the queues: a ticket watches it, to ask if it passes
- * unused. The same holds for a key that a lock which has ended keeps for a while.
+ * A turn that is not this ticket's: the client that has it is ahead in the queues. The ticket asks
+ * when it is over, unless it was used: unless a quorum of nodes says that the key was taken. A key
+ * that a lock which has ended keeps for a while is watched in the same way.
  *
  * @module
  */
 import { bitCount } from "../quorum/quorum_node.ts";
 
-/** The turn that one ticket watches. */
+/** The turn that one ticket watches: of a pool, that for one of its keys at a time. */
 export class WatchedTurn {
-  /** When to ask because it is over, by the monotonic clock; `Infinity`: none is watched. */
+  /** When it is over, by the monotonic clock; `Infinity`: none is watched. */
   endMs = Infinity;
   /** The index of the pool's key that it is for; `undefined`: the ticket is for no pool. */
   place: number | undefined = undefined;
-  /** One bit a node: those on which that key was taken since. */
+  /** One bit a node: those on which that key was taken since the turn began. */
   #takenOn = 0;
   readonly #quorum: number;
 
@@ -21,9 +22,7 @@ export class WatchedTurn {
     this.#quorum = quorum;
   }
 
-  /**
-   * Watches the turn for this key, unless that for another one is watched; returns whether it does.
-   */
+  /** Watches the turn for this key, unless that for another is watched: then returns `false`. */
   watch(place: number | undefined): boolean {
     if (place === this.place) return true;
     if (this.endMs !== Infinity) return false;
@@ -32,7 +31,7 @@ export class WatchedTurn {
     return true;
   }
 
-  /** It ends at this time, or before if that was said already. */
+  /** It ends at this time; if several are said, at the first. */
   endAt(endMs: number): void {
     this.endMs = Math.min(this.endMs, endMs);
   }
