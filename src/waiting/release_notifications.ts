@@ -182,7 +182,7 @@ export class ReleaseNotifications implements ReleaseListener {
     nodes.forEach((node, nodeIndex) => node.subscribe?.(this, nodeIndex));
   }
 
-  /** Callers wait for nodes that are subscribing for so long at most, from now. */
+  /** From now on, callers wait no longer than this for nodes that are subscribing. */
   #limitWait(delayMs: number): void {
     const { wheel } = this.#nodeSet;
     wheel.cancel(this.#grace);
