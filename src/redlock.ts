@@ -179,8 +179,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     maybeRoutine?: Routine<T, FencedLock>,
   ): Promise<T> {
     const [options, routine] = withRoutine(optionsOrRoutine, maybeRoutine);
-    const lock = await begin(this, resource, options, "use") as Lock;
-    return await runUsing(lock, routine);
+    return await runUsing(newCall(this, resource, options, "use"), routine);
   }
 
   /**
@@ -268,8 +267,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     maybeRoutine?: Routine<unknown, FencedLock>,
   ): Promise<void> {
     const [options, routine] = withRoutine(optionsOrRoutine, maybeRoutine);
-    const next = () => newCall(this, resource, options, "use");
-    await lead(next, async (call) => await runUsing(await acquire(call) as Lock, routine));
+    await lead(() => newCall(this, resource, options, "use"), routine);
   }
 
   /**
@@ -314,7 +312,7 @@ function begin(
   redlock: Redlock,
   resource: string | readonly string[],
   options: RedlockOptions | undefined,
-  purpose: Purpose,
+  purpose: "acquire" | "try",
 ): Promise<Lock | undefined> {
   try {
     return acquire(newCall(redlock, resource, options, purpose));

@@ -6,8 +6,7 @@
  */
 import { agreeOnToken } from "./token.ts";
 import type { Settings } from "../options.ts";
-import { askToAcquire, askToRaiseCounters, type Round } from "../quorum/round.ts";
-import type { Counts } from "../quorum/round.ts";
+import { askToAcquire, askToRaiseCounters, type Counts, type Round } from "../quorum/round.ts";
 
 /**
  * The most rounds that raise counters to the token. Each further one is due to another lock in the
@@ -20,41 +19,29 @@ const RAISES_MAX = 8;
  * equal. All raising together may take as long as one reply, so that the caller does not wait for
  * counters that cannot agree.
  *
- * @param round The attempt; its counts are the result.
+ * @param round The attempt; its counts are the result, with the token once a quorum has counted
+ * alike.
  * @param settings The settings of the call.
  */
-export async function askFenced(
-  round: Round,
-  settings: Settings,
-): Promise<void> {
+export async function askFenced(round: Round, settings: Settings): Promise<void> {
   const { signal, nodeTimeoutMs, validityMs } = settings;
   const { nodeSet } = round;
   const { nodes, quorum } = nodeSet;
-  const counts = round.counts = { last: new Array(nodes.length).fill(undefined), min: 0 };
+  const counts: Counts = { last: new Array(nodes.length).fill(undefined), min: 0 };
+  round.counts = counts;
   await round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
-  let decided: Round | undefined;
-  for (let raises = 0; raises < RAISES_MAX && round.decision === "granted"; raises++) {
+  let firstRaise: Round | undefined;
+  for (let raises = 0; round.decision === "granted"; raises++) {
     const { token, agreed } = agreeOnToken(counts.last, quorum);
-    if (agreed || signal?.aborted || nodeSet.closed) return;
+    if (agreed) counts.token = token;
+    if (agreed || raises === RAISES_MAX || signal?.aborted || nodeSet.closed) return;
     const raising = round.follow({ counterFloor: Math.max(token, counts.min) });
-    decided ??= raising;
+    firstRaise ??= raising; // it began when the lock was granted
     // mutation: raising-without-a-limit
-    const leftMs = Math.min(
-      nodeTimeoutMs - decided.elapsedMs,
-      validityMs - round.elapsedMs,
-    );
+    const leftMs = Math.min(nodeTimeoutMs - firstRaise.elapsedMs, validityMs - round.elapsedMs);
     if (leftMs <= 0) return;
     raising.counts = counts;
     await raising.ask(askToRaiseCounters, leftMs, signal);
     if (raising.deniedByMajority) return;
   }
-}
-
-/**
- * Takes what the nodes counted for the token, if a quorum counted alike; returns whether it did.
- */
-export function takeToken(counts: Counts, quorum: number): boolean {
-  const { token, agreed } = agreeOnToken(counts.last, quorum);
-  if (agreed) counts.token = token;
-  return agreed;
 }

@@ -74,9 +74,11 @@
 import type { ClientState } from "./client_state.ts";
 import { LockHeldError } from "../errors.ts";
 import { emit } from "../events.ts";
-import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
+import { askFenced } from "../fencing/fenced_attempt.ts";
 import { counterHint } from "../fencing/token.ts";
-import { askToAcquire, Round, type RoundDetails } from "../quorum/round.ts";
+import { askToAcquire, Round } from "../quorum/round.ts";
+import type { KeyPool, RequestDetails } from "../quorum/quorum_node.ts";
+import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 import { waitToAdopt } from "./adopt.ts";
 import { HeldLock } from "./held_lock.ts";
@@ -115,32 +117,44 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
     for (;;) {
       call.throwIfEnded();
       if (!attempts.enter() && !await waitForRoom(call)) throw crowdedError(call);
-      const round = begin(call);
+      const round = beginAttempt(call);
       await ask(call, round); // step 2: until the votes are decided
       attempts.leave();
       held = conclude(call, round);
       if (held) break;
       call.noteVotes(round);
-      if (call.pool?.tryNext(round)) continue;
+      if (call.pool?.chooseAnother(round)) continue;
       await (call.adopts === undefined ? waitToAskAgain(call, round) : waitToAdopt(call, round));
     }
   } catch (error) {
     // mutation: failed-call-blocks-its-client
     localQueues.leave(localName, call);
-    if (!held) reportAbort(call, error);
-    const isOwn = error !== call.settings.signal?.reason; // that may be one of another call
+    reportAbort(call, error);
+    const isOwn = error !== call.settings.signal?.reason; // which may be the error of another call
     if (call.purpose === "try" && error instanceof LockHeldError && isOwn) return undefined;
     throw error;
   } finally {
     client.endCall();
   }
-  settleQueue(call, held);
-  if (!held.active) held.leaveLocalQueue(); // lost while it was reported
   const extending = call.settings.autoExtend ?? call.purpose === "use";
   if (extending) renew(held);
-  const lock = new Lock(held.deliver());
-  if (extending && call.purpose !== "use") held.endWith(lock);
+  const lock = new Lock(held);
+  if (call.purpose === "use") return lock; // `runUsing` delivers it, and releases it
+  deliver(call, held);
+  if (extending) held.endWith(lock);
   return lock;
+}
+
+/**
+ * To be called in the tick in which the caller gets the lock. If the call has ended meanwhile, the
+ * lock ends.
+ *
+ * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
+ */
+export function deliver(call: LockCall, held: HeldLock): void {
+  if (!call.ended) return held.delivered();
+  held.withdraw();
+  call.throwIfEnded(held.round.votes);
 }
 
 /**
@@ -153,56 +167,38 @@ function waitForRoom(call: LockCall): Promise<boolean> {
   return attempts.wait(waitMs > 0 ? call.leftMs() : Infinity, signal);
 }
 
-/** A call has its lock: decides which call of this client may ask next, and when. */
-function settleQueue(call: LockCall, held: HeldLock): void {
-  const { client: { localQueues }, localName, pool, mode, waiter, settings: { atLeastMs } } = call;
-  // Others need not wait for the end of such a lock, or what ends it knows no ticket: so that
-  // leaves the queues now.
-  if (waiter && (pool || mode || atLeastMs > 0)) localQueues.dropWaiter(localName, held.round);
-  if (pool) {
-    // The next one asks at once, for another key. Calls for this key wait until the lock ends.
-    pool.won(call, held);
-  } else if (mode) {
-    // All that wait behind it ask at once, and enter beside it.
-    localQueues.admit(localName, call);
-    localQueues.addReader(keysName(call.keys), held);
-  } else {
-    // The next one asks when the lock ends.
-    localQueues.promote(localName, call, held);
-  }
-}
-
-/** An attempt, before its first byte is sent. */
-function begin(call: LockCall): Round<ClientState> {
-  const { client, settings: { ttlMs, label, restartGuardMs }, pool } = call;
-  const details = beginDetails(call);
+/** Begins an attempt, before its first byte is sent. */
+function beginAttempt(call: LockCall): Round<ClientState> {
+  const { client, settings: { ttlMs, label }, pool, waiter } = call;
+  const ticket = waiter?.nextTicket(call.leftMs());
+  const keyPool = pool?.beginAttempt(ticket !== undefined);
+  const details = detailsOf(call, ticket, keyPool);
   // mutation: one-value-for-all-attempts
   // mutation: adopted-value-kept
   const value = client.newValue(label);
   const keys = pool ? [pool.key] : call.keys;
   const round = new Round(client, keys, value, ttlMs, details); // step 1: it reads the clocks
-  if (restartGuardMs > 0) round.guardMs = restartGuardMs;
   call.admitted = false;
   call.attempts++;
   call.startClock(round.sinceMs);
   round.connectingMs = call.connectingMs(round.sinceMs);
-  if (call.waitMs === 0 && !call.adopts) round.waitsFor = "grant";
+  round.lingersForGrant = call.waitMs === 0 && !call.adopts;
   return round;
 }
 
-/**
- * What an attempt has that most do not have. Its waiter and its pool note that it begins, so this
- * is called once.
- */
-function beginDetails(call: LockCall): RoundDetails | undefined {
-  const { client, settings: { fencing }, mode, adopts, admitted, waiter } = call;
-  const ticket = waiter?.nextTicket(call.leftMs());
-  const pool = call.pool?.next(ticket !== undefined);
-  const isPlain = !ticket && !pool && !mode && !adopts && !fencing;
+/** What an attempt has that most do not have. */
+function detailsOf(
+  { client, settings, mode, adopts, admitted }: LockCall,
+  ticket: QueueTicket | undefined,
+  pool: KeyPool | undefined,
+): RequestDetails | undefined {
+  const { fencing, restartGuardMs: guardMs } = settings;
+  const isPlain = !ticket && !pool && !mode && !adopts && !fencing && guardMs === 0;
   return isPlain ? undefined : {
     ticket,
     pool,
     mode,
+    guardMs,
     replaces: adopts?.value,
     entersAtOnce: admitted,
     counterHint: fencing ? counterHint(client.wheel.clock.wallMs()) : undefined,
@@ -227,31 +223,51 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
   // else its holder would be notified of the end at once
   const inTime = remainingMs > expiryMarginMs(validityMs);
   const granted = round.decision === "granted" && inTime && accept(call, round);
-  // mutation: failed-attempt-stays
-  if (!granted) undoAttempt(round); // step 5
   if (settings.onEvent) reportAttempt(call, round, granted);
-  if (!granted) return undefined;
-  if (call.ended) return void undoAttempt(round); // the listener has ended it
+  if (!granted || call.ended) { // its listener may have ended the call
+    // mutation: failed-attempt-stays
+    undoAttempt(round); // step 5
+    return undefined;
+  }
   const held = new HeldLock(round, settings, call.locked);
+  letNextAsk(call, held);
   if (settings.onEvent) reportAcquired(call, held);
   return held;
+}
+
+/** A call has its lock: decides which call of this client may ask next, and when. */
+function letNextAsk(call: LockCall, held: HeldLock): void {
+  const { client: { localQueues }, localName, pool, mode, waiter, settings: { atLeastMs } } = call;
+  // Others need not wait for the end of such a lock, or what ends it knows no ticket: so that
+  // leaves the queues now.
+  if (waiter && (pool || mode || atLeastMs > 0)) localQueues.dropWaiter(localName, held.round);
+  if (pool) {
+    // The next one asks at once, for another key. Calls for this key wait until the lock ends.
+    pool.won(call, held);
+  } else if (mode) {
+    // All that wait behind it ask at once, and enter beside it.
+    localQueues.admit(localName, call);
+    localQueues.addReader(keysName(call.keys), held);
+  } else {
+    // The next one asks when the lock ends.
+    localQueues.promote(localName, call, held);
+  }
 }
 
 /**
  * Accepts unless the call was ended, a cooldown began, or the counters do not agree on a fencing
  * token.
  */
-function accept(call: LockCall, round: Round): boolean {
+function accept(call: LockCall, { keys, counts }: Round): boolean {
   // mutation: accepted-in-its-cooldown
-  if (call.ended || call.cooldownLeftOf(round.keys) > 0) return false;
-  const { counts } = round;
-  return !counts || takeToken(counts, round.nodeSet.quorum);
+  if (call.ended || call.cooldownLeftOf(keys) > 0) return false;
+  return !counts || counts.token !== undefined;
 }
 
 /** Emits that an attempt is over. */
 function reportAttempt(
   call: LockCall,
-  { votes, tookMs: elapsedMs }: Round,
+  { votes, ageMs: elapsedMs }: Round,
   granted: boolean,
 ): void {
   const { settings: { onEvent }, resources, attempts: attempt } = call;

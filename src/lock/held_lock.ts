@@ -18,7 +18,6 @@
  * @module
  */
 import {
-  closedError,
   LockLostError,
   type LockLostReason,
   lockName,
@@ -63,7 +62,10 @@ export class HeldLock extends TimerEntry {
    */
   #sinceMs: number;
   #validityMs: number;
-  /** The last extension, under way or not, unless it has succeeded or its caller gave it up. */
+  /**
+   * The last extension, under way or not, unless it has succeeded or its caller gave it up: set by
+   * what extends the lock, and read when the lock is lost.
+   */
   unconfirmed: Round | undefined = undefined;
   /** When to extend it next, by the continuous clock, and what extends it. */
   #extendMs: number | undefined = undefined;
@@ -77,7 +79,7 @@ export class HeldLock extends TimerEntry {
   declare context?: OwnContext;
   /** Until when its keys are to live at least, by the monotonic clock. */
   declare keptUntilMs?: number;
-  /** Of an adopted lock: the value that it has replaced. */
+  /** Of an adopted lock: the value that it has replaced, once the caller has the lock. */
   declare former?: Former;
   /** The handle, if the lock ends when neither that nor a signal is left. */
   #handle: WeakRef<object> | undefined = undefined;
@@ -101,11 +103,6 @@ export class HeldLock extends TimerEntry {
     this.#sinceMs = round.startMs;
     this.#validityMs = settings.validityMs;
     if (settings.onEvent) this.context = new OwnContext();
-    const { replaces: value, ttlMs } = round;
-    if (value !== undefined) {
-      const untilMs = this.client.wheel.clock.monotonicMs() + ttlMs;
-      this.former = { value, untilMs, returns: true };
-    }
     this.#schedule();
   }
 
@@ -157,6 +154,11 @@ export class HeldLock extends TimerEntry {
    */
   keysLeftMs(nowMs: number = this.#nowMs): number {
     return this.endMs - nowMs + driftMs(this.#validityMs, this.settings.driftFactor);
+  }
+
+  /** For how long it has been held, in milliseconds: since its attempt began. */
+  get heldMs(): number {
+    return this.round.ageMs;
   }
 
   get #nowMs(): number {
@@ -237,7 +239,6 @@ export class HeldLock extends TimerEntry {
    */
   extended(extension: Round, validityMs: number): void {
     this.extensions++;
-    if (extension === this.unconfirmed) this.unconfirmed = undefined;
     if (extension.startMs + validityMs <= this.endMs) return;
     // mutation: extended-validity-from-the-answers-on
     this.#sinceMs = extension.startMs;
@@ -254,10 +255,9 @@ export class HeldLock extends TimerEntry {
     const { votes } = this.unconfirmed ?? this.round;
     this.#finish(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
-    if (reason === "gone" || reason === "closed") this.#takeBack();
-    else this.#takeBackLater();
+    this.#takeBack(reason === "gone" || reason === "closed" ? 0 : this.keysLeftMs());
     this.round.ticket = undefined; // what takes the keys back later is about the keys alone
-    const heldMs = this.round.tookMs;
+    const { heldMs } = this;
     this.inContext(() => {
       this.#signal?.look();
       this.#emitLost(reason, cause, heldMs);
@@ -266,25 +266,26 @@ export class HeldLock extends TimerEntry {
     this.leaveLocalQueue();
   }
 
+  /** Its caller has it from now on. */
+  delivered(): void {
+    const { client, settings: { atLeastMs }, round: { sinceMs, replaces: value, ttlMs } } = this;
+    // By the monotonic clock alone: a wall clock that steps ahead must not shorten it.
+    if (atLeastMs > 0) this.keptUntilMs = sinceMs + atLeastMs;
+    if (value === undefined) return;
+    this.former = { value, untilMs: client.wheel.clock.monotonicMs() + ttlMs };
+  }
+
   /**
-   * To be called in the tick in which the caller gets the lock. If its call has ended meanwhile,
-   * releases it, or gives it back if it was adopted.
-   *
-   * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
+   * Its caller does not get it: releases it, or gives the keys of an adopted lock their former
+   * value back, so that another call can adopt it.
    */
-  deliver(): this {
-    const { client, settings: { signal, atLeastMs }, former, resources, round } = this;
-    if (!client.closed && !signal?.aborted) {
-      // By the monotonic clock alone: a wall clock that steps ahead must not shorten it.
-      if (atLeastMs > 0) this.keptUntilMs = round.sinceMs + atLeastMs;
-      if (former) former.returns = false;
-      return this;
+  withdraw(): void {
+    if (this.held && this.round.replaces !== undefined) {
+      this.handOver();
+      undoAttempt(this.round);
+    } else if (this.active) {
+      this.release().catch(() => {}); // an event reports the failure
     }
-    if (this.held && former?.returns) this.#giveBack();
-    else if (this.active) this.release().catch(() => {}); // an event reports the failure
-    signal?.throwIfAborted();
-    const verb = former ? "adopt" : "acquire";
-    throw closedError(`${verb} ${lockName(resources)}`, resources, round.votes);
   }
 
   /**
@@ -314,14 +315,8 @@ export class HeldLock extends TimerEntry {
     if (this.former) deleteFormer(this.round, this.former);
     this.leaveLocalQueue();
     if (!onEvent) return;
-    const [holder, heldMs] = [holderOf(round.value), round.tookMs];
+    const [holder, heldMs] = [holderOf(round.value), this.heldMs];
     this.inContext(() => emit(onEvent, { type: "handed-over", resources, holder, heldMs }));
-  }
-
-  /** Gives the keys their former value back, so that another call can adopt the lock. */
-  #giveBack(): void {
-    this.handOver();
-    undoAttempt(this.round);
   }
 
   /** Has the next call of this client for the keys ask for them. */
@@ -354,28 +349,25 @@ export class HeldLock extends TimerEntry {
   }
 
   override onClosed(): void {
-    // a listener has closed the client, and deliver() gives the lock back
-    if (this.former?.returns) return;
+    // Its listener has closed the client: `withdraw` gives back what the caller does not have yet.
+    if (this.round.replaces !== undefined && !this.former) return;
     this.lose("closed", new Error("the lock client was closed"));
   }
 
   /**
-   * Takes the keys back when their TTL is over. Until then they keep others out while the holder,
-   * which is notified of the end only now, stops working. Most keys are gone by then. But an
-   * extension without answers may have prolonged some, and a node that hung may set one late.
+   * Takes the keys back, and waits for no answer. With a delay, it does so when their TTL is over.
+   * Until then they keep others out while the holder, which is notified of the end only now, stops
+   * working. Most keys are gone by then. But an extension without answers may have prolonged some,
+   * and a node that hung may set one late.
    */
-  #takeBackLater(): void {
-    const takeNow = () => this.#takeBack();
-    const delayMs = this.keysLeftMs();
+  #takeBack(delayMs: number): void {
+    const take = () => {
+      takeBack(this.round, releaseOf(this.round, this.keptUntilMs));
+      if (this.former) deleteFormer(this.round, this.former);
+    };
     // mutation: doubtful-extension-stays
-    if (delayMs > 0) this.client.wheel.after(delayMs, takeNow, takeNow);
-    else takeNow();
-  }
-
-  /** Takes the keys back now, and does not wait for it. */
-  #takeBack(): void {
-    takeBack(this.round, releaseOf(this.round, this.keptUntilMs));
-    if (this.former) deleteFormer(this.round, this.former);
+    if (delayMs > 0) this.client.wheel.after(delayMs, take, take);
+    else take();
   }
 
   #runOut(): void {
@@ -415,7 +407,6 @@ export class HeldLock extends TimerEntry {
     const inside = client.releases.enter() || await client.releases.wait(Infinity);
     const { keptMs } = this;
     const round = releaseOf(this.round, this.keptUntilMs);
-    round.waitsFor = "reasons";
     const asked = round.ask(askToRelease, settings.nodeTimeoutMs);
     if (this.former) deleteFormer(this.round, this.former);
     await asked;
@@ -449,8 +440,8 @@ export class HeldLock extends TimerEntry {
   }
 
   /** What both events about a release say. */
-  #fieldsOf({ votes, tookMs: elapsedMs }: Round): VoteEvent & { readonly heldMs: number } {
-    return { resources: this.resources, votes, elapsedMs, heldMs: this.round.tookMs };
+  #fieldsOf({ votes, ageMs: elapsedMs }: Round): VoteEvent & { readonly heldMs: number } {
+    return { resources: this.resources, votes, elapsedMs, heldMs: this.heldMs };
   }
 
   /**

@@ -12,7 +12,7 @@ import { agreeOnToken } from "../fencing/token.ts";
 import { describeHolder } from "../holder.ts";
 import { isHopeless, lockHeldError, quorumError } from "../messages.ts";
 import type { Settings } from "../options.ts";
-import { CONNECTING_MS_MAX } from "../quorum/ask_node.ts";
+import { CONNECTING_MS_MAX } from "../quorum/quorum_node.ts";
 import { type Round, ROUNDS_MAX } from "../quorum/round.ts";
 import { backoffMs } from "../time/backoff.ts";
 import { pause } from "../time/pause.ts";
@@ -336,18 +336,18 @@ export function refuse(
   denied: Round | undefined,
 ): LockHeldError | QuorumError {
   const { client, resources, waitMs } = call;
-  const { nodes: { length: nodeCount }, quorum, localQueues } = client;
+  const { nodes: { length: nodeCount }, localQueues } = client;
   const { elapsedMs: waitedMs, cooldownLeftMs } = call;
   const { votes = [] } = denied ?? {};
   const any = call.pool !== undefined;
   const undecided = call.adopts !== undefined || call.isUnanswered(denied);
   reportRefusal(call, undecided ? "no-quorum" : "held", votes);
   if (undecided) {
-    return quorumError(call.verb, resources, votes, nodeCount, whyUnused(denied!, quorum), any);
+    return quorumError(call.verb, resources, votes, nodeCount, whyUnused(denied!), any);
   }
   const ticket = localQueues.get(call.localName)?.waiter?.ticket;
   const own = ownHold(call);
-  const value = own ? own.value : ticket?.holderValue;
+  const value = own ? own.round.value : ticket?.holderValue;
   return lockHeldError({
     resources,
     votes,
@@ -356,8 +356,8 @@ export function refuse(
     waitedMs: waitMs === 0 ? undefined : waitedMs,
     remainingMs: denied && !own ? ticket?.remainingMs : undefined,
     holders: value === undefined ? [] : [describeHolder(value)],
-    ownHeldMs: own?.tookMs,
-    ownReads: own?.mode && call.mode === undefined,
+    ownHeldMs: own?.heldMs,
+    ownReads: own?.round.mode && call.mode === undefined,
     cooldownLeftMs,
     waiters: ticket?.queueLength,
   });
@@ -375,16 +375,17 @@ export function crowdedError(call: LockCall): QuorumError {
   return quorumError(verb, resources, [], nodes.length, why, pool !== undefined);
 }
 
-/** The round that won this client itself the lock, if it holds it. */
-function ownHold({ client: { localQueues }, keys, mode, localName }: LockCall): Round | undefined {
+/** The lock that this client itself holds, if it does. */
+function ownHold(call: LockCall): HeldLock | undefined {
+  const { client: { localQueues }, keys, mode, localName } = call;
   const name = keysName(keys);
   const owners = [localQueues.owner(localName), localQueues.owner(name)];
   if (!mode) owners.push(localQueues.reader(name)); // readers do not keep readers out
-  return owners.find((owner) => owner instanceof HeldLock)?.round;
+  return owners.find((owner) => owner instanceof HeldLock);
 }
 
 /** Why there is no lock although a quorum granted it, if so. */
-function whyUnused({ decision, counts }: Round, quorum: number): string | undefined {
+function whyUnused({ decision, counts, nodeSet: { quorum } }: Round): string | undefined {
   if (decision !== "granted") return undefined;
   const unsettled = counts !== undefined && !agreeOnToken(counts.last, quorum).agreed;
   return unsettled ? "but they did not agree on a fencing token" : "but too late for its validity";

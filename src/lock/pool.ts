@@ -58,7 +58,7 @@ export class Pool {
    * @returns The pool for the nodes; `undefined` for the first attempt of a call, which is a plain
    * one, so that an idle pool costs what a lock costs.
    */
-  next(queues: boolean): KeyPool | undefined {
+  beginAttempt(queues: boolean): KeyPool | undefined {
     const isPlain = !this.#begun && !queues;
     this.#begun = true;
     this.#asked.add(this.place);
@@ -72,7 +72,7 @@ export class Pool {
    * @param denied The last attempt.
    * @returns Whether there is one; else the call waits, if it may.
    */
-  tryNext(denied: Round): boolean {
+  chooseAnother(denied: Round): boolean {
     const { quorum } = this.#client;
     const found = this.#places((place) => !this.#asked.has(place) && this.#isUsable(place))
       .map((place) => ({ place, nodes: freeOn(denied, place) }));

@@ -91,17 +91,15 @@ export interface Former {
   readonly value: string;
   /** Until when nodes that have missed the adoption may still have it, by the monotonic clock. */
   readonly untilMs: number;
-  /** Whether the keys get it back if the lock ends now, because its call does not have it yet. */
-  returns: boolean;
 }
 
 /**
  * Has the former value of an adopted lock deleted on the nodes that have not adopted it: until the
  * lock ends, each extension has them adopt it.
  */
-export function deleteFormer(won: Round, { value, untilMs, returns }: Former): void {
+export function deleteFormer(won: Round, { value, untilMs }: Former): void {
   const { nodeSet, keys } = won;
   const ttlMs = untilMs - nodeSet.wheel.clock.monotonicMs();
   // mutation: former-value-stays
-  if (ttlMs > 0 && !returns) deleteValue(nodeSet, keys, value, ttlMs, won);
+  if (ttlMs > 0) deleteValue(nodeSet, keys, value, ttlMs, won);
 }

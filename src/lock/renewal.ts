@@ -66,8 +66,8 @@ async function tryExtend(
   const extended = round.decision === "granted" && lock.endMs > nowMs && // step 7
     newValidityMs - expiryMarginMs(newValidityMs) > nowMs - startMs && !lock.exhausted;
   if (extended) lock.extended(round, newValidityMs);
-  // given up, which says nothing of the nodes
-  else if (round.decision === "open" && lock.unconfirmed === round) {
+  const givenUp = round.decision === "open"; // which says nothing of the nodes
+  if ((extended || givenUp) && lock.unconfirmed === round) {
     lock.unconfirmed = lock.extensions === extensionsBefore ? before : undefined;
   }
   report(lock, round, extended);
@@ -143,7 +143,7 @@ function tryAgainMs(ttlMs: number): number {
 function report(lock: HeldLock, round: Round, extended: boolean): void {
   const { settings: { onEvent }, resources, extensions } = lock;
   if (!onEvent) return;
-  const { votes, tookMs: elapsedMs } = round;
+  const { votes, ageMs: elapsedMs } = round;
   const times = { elapsedMs, remainingMs: lock.remainingMs() };
   if (extended) emit(onEvent, { type: "extended", resources, votes, extensions, ...times });
   else emit(onEvent, { type: "extend-failed", resources, votes, ...times });
@@ -177,8 +177,9 @@ function fillIn(
   // mutation: filled-in-key-forgotten
   won.filledInOn |= 1 << nodeIndex;
   const replaces = adopts ? former.value : undefined;
-  const filling = won.follow({ ttlMs, guardMs: 0, entersAtOnce: true, replaces });
+  const filling = won.follow({ guardMs: 0, entersAtOnce: true, replaces });
+  filling.ttlMs = ttlMs;
   askToAcquire(node, filling, nodeIndex);
   if (fencingToken === undefined) return;
-  node.raiseCounters!(won.follow({ ttlMs, counterFloor: fencingToken }), nodeIndex);
+  node.raiseCounters!(won.follow({ counterFloor: fencingToken }), nodeIndex);
 }

@@ -8,6 +8,7 @@ import { thrownHere } from "../errors.ts";
 import { emit } from "../events.ts";
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { pause } from "../time/pause.ts";
+import { acquire, deliver } from "./acquire.ts";
 import { heldLock, type Lock } from "./lock.ts";
 import type { LockCall } from "./lock_call.ts";
 
@@ -33,12 +34,13 @@ export function withRoutine<Options, T>(
   throw new TypeError("Cannot acquire lock as 'routine' must be a function");
 }
 
-/** Runs `routine` with the lock, then releases the lock, even if the routine throws. */
-export async function runUsing<T>(lock: Lock, routine: Routine<T>): Promise<T> {
+/** Acquires a lock, runs `routine` with it, then releases it, even if the routine throws. */
+export async function runUsing<T>(call: LockCall, routine: Routine<T>): Promise<T> {
+  const lock = await acquire(call) as Lock; // `undefined` is for calls that only try
   const held = heldLock(lock);
-  const { settings: { signal }, client: { wheel } } = held;
+  const { settings: { signal }, client: { wheel } } = call;
   const abort = () => held.abort(signal!.reason);
-  held.deliver(); // again, because the call may have ended since it got the lock
+  deliver(call, held);
   wheel.ref(); // a routine may wait for nothing but the end of the lock
   if (signal) onAbort(signal, abort);
   try {
@@ -60,12 +62,12 @@ export async function runUsing<T>(lock: Lock, routine: Routine<T>): Promise<T> {
  * Begins term after term, each with a call for its lock, until the signal of the calls aborts.
  *
  * @param newCall Makes the call of a term; throws if its arguments are wrong.
- * @param runTerm Waits for the lock, and uses it.
+ * @param routine Runs in each term.
  * @throws What `newCall` throws, or a {@linkcode RedlockError} if the client is closed.
  */
 export async function lead(
   newCall: () => LockCall,
-  runTerm: (call: LockCall) => Promise<unknown>,
+  routine: Routine<unknown>,
 ): Promise<void> {
   for (let failures = 0;;) {
     const call = newCall();
@@ -74,7 +76,7 @@ export async function lead(
     let failed: { error: unknown } | undefined;
     const startMs = wheel.continuous.nowMs();
     try {
-      await runTerm(call);
+      await runUsing(call, routine);
     } catch (error) {
       failed = { error };
     }

@@ -103,7 +103,6 @@ async function releaseKey(
   }
   const mode = states.some(({ sharers }) => sharers?.includes(found)) ? "shared" : undefined;
   const round = new ForcedRound(client, [key], found, TTL_MS_MAX, { mode });
-  round.waitsFor = "reasons";
   await round.ask(askToRelease, timeoutMs);
   const { granted, denied, votes } = round;
   if (granted + denied < quorum) throw quorumError("release", [resource], votes, nodes.length);

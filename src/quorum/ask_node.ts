@@ -4,14 +4,8 @@
  * @module
  */
 import { toError } from "../to_error.ts";
-import type { QuorumNode } from "./quorum_node.ts";
+import { answerDueMs, CONNECTING_MS_MAX, type QuorumNode } from "./quorum_node.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
-
-/**
- * Longest time, in milliseconds, that any question waits for a node's first connection, because a
- * node of somebody else's may never become ready.
- */
-export const CONNECTING_MS_MAX = 60_000;
 
 /** What became of one question to one node. */
 export interface NodeAnswer<T> {
@@ -63,27 +57,4 @@ export function askNode<T>(
       (error) => settle("failed", undefined, toError(error)),
     );
   });
-}
-
-/**
- * When a node's time for an answer is over: `timeoutMs` after the question, or after the end of its
- * first connecting.
- *
- * @param node The node.
- * @param startMs When it was asked, by the monotonic clock.
- * @param timeoutMs How long it may take, in milliseconds.
- * @param connectingMs How long its first connecting may take, in milliseconds; 0 or less for no
- * more time.
- */
-export function answerDueMs(
-  node: Pick<QuorumNode, "readyAtMs">,
-  startMs: number,
-  timeoutMs: number,
-  connectingMs: number,
-): number {
-  const { readyAtMs = 0 } = node;
-  const limitMs = startMs + Math.min(connectingMs, CONNECTING_MS_MAX);
-  // not ready in time: no answer is due
-  if (readyAtMs > limitMs) return Math.max(limitMs, startMs + timeoutMs);
-  return Math.max(readyAtMs, startMs) + timeoutMs;
 }

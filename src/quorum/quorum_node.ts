@@ -10,6 +10,12 @@ import type { Detail, Outcome } from "./outcome.ts";
 import type { QueueTicket, ReleaseListener } from "./queue_ticket.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
+/**
+ * Longest time, in milliseconds, that any question waits for a node's first connection, because a
+ * node of somebody else's may never become ready.
+ */
+export const CONNECTING_MS_MAX = 60_000;
+
 /** Several keys of which a call locks any one, and the one that an attempt is for. */
 export interface KeyPool {
   /** The keys. */
@@ -51,7 +57,7 @@ export interface RequestDetails
    * For this long after a node may have lost keys, in milliseconds, it answers `QUARANTINED`
    * instead of granting an acquisition or an extension. Missing or 0: never.
    */
-  readonly guardMs?: number;
+  readonly guardMs?: number | undefined;
   /**
    * Only with a release: for how long the keys are to live on, in milliseconds from now, by the
    * monotonic clock. As long as that is more than 0, they are not deleted, but get it as their TTL.
@@ -158,6 +164,29 @@ export interface QuorumNode {
   diagnose?(timeoutMs: number, key: string): Promise<NodeDiagnosis>;
   /** See {@linkcode LockNode.close}. */
   close?(): Promise<void>;
+}
+
+/**
+ * When a node's time for an answer is over: `timeoutMs` after the question, or after the end of its
+ * first connecting.
+ *
+ * @param node The node.
+ * @param startMs When it was asked, by the monotonic clock.
+ * @param timeoutMs How long it may take, in milliseconds.
+ * @param connectingMs How long its first connecting may take, in milliseconds; 0 or less for no
+ * more time.
+ */
+export function answerDueMs(
+  node: Pick<QuorumNode, "readyAtMs">,
+  startMs: number,
+  timeoutMs: number,
+  connectingMs: number,
+): number {
+  const { readyAtMs = 0 } = node;
+  const limitMs = startMs + Math.min(connectingMs, CONNECTING_MS_MAX);
+  // not ready in time: no answer is due
+  if (readyAtMs > limitMs) return Math.max(limitMs, startMs + timeoutMs);
+  return Math.max(readyAtMs, startMs) + timeoutMs;
 }
 
 /** The nodes, and what is needed to ask them. */

@@ -7,7 +7,6 @@
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
 import type { Vote } from "../vote.ts";
-import { answerDueMs } from "./ask_node.ts";
 import {
   CONTENDED,
   type Detail,
@@ -22,7 +21,13 @@ import {
   UNSENT,
   VOTES,
 } from "./outcome.ts";
-import type { NodeSet, QuorumNode, QuorumRequest, RequestDetails } from "./quorum_node.ts";
+import {
+  answerDueMs,
+  type NodeSet,
+  type QuorumNode,
+  type QuorumRequest,
+  type RequestDetails,
+} from "./quorum_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
 
 /** Sends one node the request of a round. */
@@ -70,25 +75,8 @@ export interface Counts {
 /** The state of a vote that may not be complete. */
 export type Decision = "open" | "granted" | "refused";
 
-/**
- * Decides a vote: granted once a quorum granted, refused once no quorum can be reached any more,
- * also if N is even.
- */
-export function decide(granted: number, pending: number, quorum: number): Decision {
-  if (granted >= quorum) return "granted";
-  // mutation: settled-by-grants-alone
-  return granted + pending < quorum ? "refused" : "open";
-}
-
-/** What only few rounds have. */
-export interface RoundDetails extends RequestDetails {
-  /** The TTL, if it differs from that of the round which this one follows. */
-  readonly ttlMs?: number;
-}
-
 /** Its details are properties of its own, if it has any. */
-export interface Round<Nodes extends NodeSet = NodeSet>
-  extends Omit<RoundDetails, "ttlMs" | "ticket" | "guardMs"> {}
+export interface Round<Nodes extends NodeSet = NodeSet> extends Omit<RequestDetails, "ticket"> {}
 
 /**
  * One request to all nodes, and how they have answered it so far. It is its own request and
@@ -103,7 +91,6 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   shared: unknown = undefined;
   ticket: QueueTicket | undefined = undefined;
   // What follows is set on few rounds, so all others have no place for it.
-  declare guardMs?: number;
   /** With fencing tokens, what the nodes have counted, and the token once they agree. */
   declare counts?: Counts;
   /** Called for every node that denies from now on. */
@@ -116,12 +103,10 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
    */
   connectingMs = 0;
   /**
-   * What a refused round still waits for. `grant`: for a moment, for a node that grants, because a
-   * caller that may not wait asks again if the vote was split. `reasons`: until a majority has
-   * denied or all have answered, because a release has to know whether the lock was gone. A round
-   * with a ticket waits for a moment in any case.
+   * Whether it waits for a moment more if it is refused and no node has granted: a caller that may
+   * not wait for others asks again if the vote was split.
    */
-  waitsFor: "nothing" | "grant" | "reasons" = "nothing";
+  lingersForGrant = false;
   /** When the round began, before the first byte was sent: by the continuous clock. */
   readonly startMs: number;
   /** The same by the monotonic clock. */
@@ -137,6 +122,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   readonly #origin: Round<Nodes> | undefined;
   readonly #answers: number[];
   #cancelled = false;
+  #isRelease = false;
   #timeoutMs = 0;
   #settle: (() => void) | undefined = undefined;
 
@@ -153,7 +139,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     keys: readonly string[],
     value: string,
     ttlMs: number,
-    details?: RoundDetails,
+    details?: RequestDetails,
     origin?: Round<Nodes>,
   ) {
     super();
@@ -162,7 +148,6 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     this.keys = keys;
     this.value = value;
     this.ttlMs = ttlMs;
-    if (origin?.guardMs) this.guardMs = origin.guardMs;
     if (details) Object.assign(this, details);
     this.sinceMs = continuous.look();
     this.startMs = this.sinceMs + continuous.steppedMs;
@@ -176,17 +161,18 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   }
 
   /**
-   * How long it has taken, in milliseconds of the monotonic clock: what people are shown, which no
+   * How long ago it began, in milliseconds of the monotonic clock: what people are shown, which no
    * step of a clock spoils.
    */
-  get tookMs(): number {
+  get ageMs(): number {
     return this.nodeSet.wheel.clock.monotonicMs() - this.sinceMs;
   }
 
   /** A round about the lock that this one won, with the same guard and mode. */
-  follow(details?: RoundDetails): Round<Nodes> {
-    const { nodeSet, keys, value, ttlMs, mode } = this;
-    return new Round(nodeSet, keys, value, ttlMs, mode ? { mode, ...details } : details, this);
+  follow(details?: RequestDetails): Round<Nodes> {
+    const { nodeSet, keys, value, ttlMs, mode, guardMs } = this;
+    const all = mode || guardMs ? { mode, guardMs, ...details } : details;
+    return new Round(nodeSet, keys, value, ttlMs, all, this);
   }
 
   /**
@@ -201,6 +187,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   ask(question: Question, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const { nodes, wheel } = this.nodeSet;
     this.#timeoutMs = timeoutMs;
+    this.#isRelease = question === askToRelease;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       question(nodes[nodeIndex], this, nodeIndex);
     }
@@ -236,9 +223,15 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     return this.nodeSet.nodes.length - this.granted - this.denied - this.failed;
   }
 
-  /** The decision by the votes so far. */
+  /**
+   * The decision by the votes so far: granted once a quorum granted, refused once no quorum can be
+   * reached any more, also if N is even.
+   */
   get decision(): Decision {
-    return decide(this.granted, this.pending, this.nodeSet.quorum);
+    const { granted, pending, nodeSet: { quorum } } = this;
+    if (granted >= quorum) return "granted";
+    // mutation: settled-by-grants-alone
+    return granted + pending < quorum ? "refused" : "open";
   }
 
   /** Whether so many nodes gave no answer that the others are too few for a quorum. */
@@ -251,10 +244,13 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     return this.denied > this.nodeSet.nodes.length - this.nodeSet.quorum;
   }
 
-  /** Whether there is nothing more to wait for. */
+  /**
+   * Whether there is nothing more to wait for. A release that is refused has to know whether the
+   * lock was gone: it waits until a majority has denied, or all have answered.
+   */
   get settled(): boolean {
     const { decision } = this;
-    if (decision !== "refused" || this.waitsFor !== "reasons") return decision !== "open";
+    if (decision !== "refused" || !this.#isRelease) return decision !== "open";
     return this.deniedByMajority || this.pending === 0;
   }
 
@@ -394,7 +390,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
 
   /** Whether it goes on while its client closes, which waits for releases. */
   get #outlastsClose(): boolean {
-    return this.waitsFor === "reasons" && !this.nodeSet.wheel.closed;
+    return this.#isRelease && !this.nodeSet.wheel.closed;
   }
 
   /**
@@ -427,7 +423,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   #settleIfDecided(): void {
     if (!this.#settle || !this.settled) return;
     const { nodeSet: { wheel } } = this;
-    const seeksGrant = this.waitsFor === "grant" && this.granted === 0 && !this.unanswered;
+    const seeksGrant = this.lingersForGrant && this.granted === 0 && !this.unanswered;
     const lingers = this.ticket || seeksGrant;
     if (!lingers || this.pending === 0 || this.decision !== "refused") return this.stop();
     // A caller that is denied waits anyway. So it lingers, for as long again, for the answers of

@@ -200,8 +200,8 @@ Deno.test("Round.ask() settles if its signal aborts while the nodes are asked", 
 
 Deno.test("Round.follow() has the same keys, value and guard, and is cancelled with the round", () => {
   const round = new Round(setUp(), ["k"], "v", 1_000, { guardMs: 70 });
-  const { keys, value, ttlMs, guardMs } = round.follow({ ttlMs: 5_000 });
-  assertEquals([keys, value, ttlMs, guardMs], [["k"], "v", 5_000, 70]);
+  const { keys, value, ttlMs, guardMs } = round.follow();
+  assertEquals([keys, value, ttlMs, guardMs], [["k"], "v", 1_000, 70]);
   const following = round.follow();
   assertEquals([round.wanted, following.wanted], [true, true]);
   round.cancel();
