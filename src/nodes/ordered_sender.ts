@@ -334,8 +334,7 @@ export class OrderedSender implements CommandSender {
     this.#silent = late !== undefined;
     this.#lastError = answers[0] as ConnectionError;
     if (!wasOpen || !this.#down) return;
-    this.#events.onDisconnected?.();
-    this.#events.onUnavailable?.(this.#lastError);
+    this.#events.onLost?.(this.#lastError);
     this.#probeLater();
   }
 
@@ -346,8 +345,8 @@ export class OrderedSender implements CommandSender {
     if (!wasDown || this.#closing) return;
     this.#wheel.cancel(this.#probe);
     this.#probe = undefined;
-    this.#events.onConnected?.();
-    this.#events.onAvailable?.();
+    this.#events.onOpen?.();
+    this.#events.onAccepted?.();
   }
 
   #probeLater(): void {

@@ -9,14 +9,15 @@
  *
  * | word      | meaning                                                                     |
  * | --------- | --------------------------------------------------------------------------- |
- * | open      | commands are sent; the owner's `onConnected` was called                     |
+ * | open      | commands are sent                                                           |
  * | served    | the server has replied to a command without an error                        |
  * | accepted  | the server has accepted the login, or served without one                    |
- * | available | the owner knows that it was accepted, and not that it is lost               |
- * | ready     | the first attempt is over, whether it was accepted or lost                  |
+ *  * | ready     | the first attempt is over, whether it was accepted or lost                  |
  * | lost      | its stream has ended, and its commands have failed: all ends lead here      |
  * | given up  | refused, or not accepted in time: lost after a moment if commands were sent |
  * | left      | lost because the server is not the primary any more                         |
+ *
+ * Its owner is told by `onOpen`, `onAccepted` and `onLost`.
  *
  * While the connection is opened for the first time, commands wait; if it is down later, they fail
  * at once. A command keeps its place in the queue even if its caller gives up, so a reply is never
@@ -79,35 +80,23 @@ const CLOSE_GRACES_MAX = 80;
  */
 const REFUSED_MS_MAX = 1_000;
 
-/** Callbacks of the owner of a connection about its server. */
-export interface AvailabilityEvents {
-  /**
-   * Called when the server has accepted the login, or has replied to a command if there is no
-   * login: the first time, and after each {@linkcode onUnavailable}.
-   */
-  onAvailable?(): void;
-  /**
-   * Called when the connection to an available server is lost, or the first connection is lost or
-   * could not be made.
-   */
-  onUnavailable?(error: ConnectionError): void;
-}
-
 /** How a connection is opened, and the callbacks of its owner. */
 export interface ConnectionOptions
-  extends DialOptions, ReplyLimits, AvailabilityEvents, Omit<DecoderOptions, "secrets"> {
+  extends DialOptions, ReplyLimits, Omit<DecoderOptions, "secrets"> {
   /** TLS settings for `rediss://`. */
   readonly tls: TlsOptions;
   /** The name that the server's `CLIENT LIST` shows. */
   readonly clientName: string | undefined;
   /** Returns the credentials of each login; those of the address if it is missing. */
   readonly credentials?: GetCredentials | undefined;
-  /** Called when the connection is open: commands can be sent. */
-  onConnected?(): void;
+  /** Called when the connection is open. */
+  onOpen?(): void;
+  /** Called once for each connection that is accepted; the first one may be open before. */
+  onAccepted?(): void;
   /**
    * Called when an open connection is lost, or the first attempt fails; not for further attempts.
    */
-  onDisconnected?(error: ConnectionError): void;
+  onLost?(error: ConnectionError): void;
   /** Called before the commands of this tick are written: it may submit more. */
   onWriting?(): void;
   /**
@@ -141,8 +130,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   readonly #login = new Login((refusal) => this.#onLoginEnd(refusal));
   readonly #dialer: Dialer;
   readonly #watch: SilenceWatch;
-  /** Whether the last call to the owner was `onAvailable` or `onUnavailable`. */
-  #available: boolean | undefined = undefined;
   /** Whether the server has replied to a command on this connection without an error. */
   #served = false;
   /**
@@ -346,7 +333,7 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     this.receivedAtMs = this.#wheel.clock.monotonicMs();
     // A worker's stream has none: it ends with its request, and is not idle for long.
     if (this.#wire!.hasUnref) this.#watch.beginIdle();
-    this.#options.onConnected?.();
+    this.#options.onOpen?.();
     if (this.#queue.length > 0) this.#flush();
   }
 
@@ -378,10 +365,7 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   }
 
   #onAccepted(): void {
-    this.#dialer.accept();
-    if (this.#available) return;
-    this.#available = true;
-    this.#options.onAvailable?.();
+    if (this.#dialer.accept()) this.#options.onAccepted?.();
   }
 
   #onUnaskedReply(reply: RawReply): void {
@@ -431,10 +415,7 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     // mutation: sent-commands-count-as-unsent
     this.#queue.failAll(unknown, this.#downError);
     this.#onDrained?.();
-    if (!down) this.#options.onDisconnected?.(this.#downError);
-    if (this.#available === false) return;
-    this.#available = false;
-    this.#options.onUnavailable?.(this.#downError);
+    if (!down) this.#options.onLost?.(this.#downError);
   }
 
   #teardown(): void {

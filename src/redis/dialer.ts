@@ -122,10 +122,12 @@ export class Dialer {
     });
   }
 
-  /** The server has accepted the login, or has served without one. */
-  accept(): void {
+  /** The server has accepted the login, or has served without one; returns whether that is new. */
+  accept(): boolean {
     this.stop();
-    this.#acceptedMs = Math.min(this.#acceptedMs, this.#wheel.clock.monotonicMs());
+    const isNew = this.#acceptedMs === Infinity;
+    if (isNew) this.#acceptedMs = this.#wheel.clock.monotonicMs();
+    return isNew;
   }
 
   /** The stream is lost, or could not be opened. */

@@ -8,7 +8,6 @@ import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/wire.ts";
 import type { Command } from "../redis/encoder.ts";
 import type { ConnectionError, ReplyError } from "../redis/errors.ts";
-import type { AvailabilityEvents } from "../redis/connection.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 import type { Release } from "./scripts/script.ts";
 
@@ -80,14 +79,13 @@ export interface CommandSender {
 }
 
 /** What a sender reports to its node. */
-export interface SenderEvents extends AvailabilityEvents {
-  /**
-   * Commands can be sent, on a new connection: whatever was known of the last one is void. Unlike
-   * `onAvailable`, which comes once after an outage, this comes for each connection.
-   */
-  onConnected?(): void;
-  /** Commands cannot be sent. */
-  onDisconnected?(): void;
+export interface SenderEvents {
+  /** It is open, on a new connection: whatever was known of the last one is void. */
+  onOpen?(): void;
+  /** The server has shown that it is there: when it is open, or soon after. */
+  onAccepted?(): void;
+  /** It is open no longer, or could not be opened at first. */
+  onLost?(error: ConnectionError): void;
   /** The commands of this tick are about to be written; see {@linkcode CommandSender.writeSoon}. */
   onWriting?(): void;
 }

@@ -72,17 +72,19 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     this.#onEvent = onEvent;
     this.subscribe = server.subscribe && this.#subscribe.bind(this);
     this.#connection = server.open({
-      onConnected: () => {
+      onOpen: () => {
         this.#sentScripts.clear();
         this.#grouping.enabled = this.#connection.writeSoon !== undefined;
-        this.#guard?.onConnected();
+        this.#guard?.onOpen();
         this.#pendingReleases.sendAll();
-        this.#subscription?.onCommandsPossible();
+        this.#subscription?.onOpen();
       },
-      onDisconnected: () => this.#grouping.flush(), // so that it fails
+      onAccepted: () => this.#emit({ type: "node-connected", node: this.name }),
+      onLost: (error) => {
+        this.#grouping.flush(); // so that it fails
+        this.#emit({ type: "node-disconnected", node: this.name, error });
+      },
       onWriting: () => this.#grouping.flush(),
-      onAvailable: () => this.#emit({ type: "node-connected", node: this.name }),
-      onUnavailable: (error) => this.#emit({ type: "node-disconnected", node: this.name, error }),
     });
     this.#grouping = new Grouping(this.#connection, (operation, request, nodeIndex) => {
       this.#send(operation, request, nodeIndex);

@@ -35,7 +35,7 @@ function subscribeBy(
       let subscribed = false;
       const connection = new Connection(address, {
         ...options,
-        onDisconnected: () => subscribed && onLost(),
+        onLost: () => subscribed && onLost(),
         takesMessage(reply) {
           if (!isMessage(reply)) return false;
           onMessage(reply[2]);

@@ -131,7 +131,7 @@ export class ReleaseSubscription {
    * The connection for commands has been made; what ended the one before may have ended the
    * subscription's, too.
    */
-  onCommandsPossible(): void {
+  onOpen(): void {
     // mutation: subscription-outlives-its-server
     if (this.#sinceMs !== undefined) this.#probe(); // this may be another server
     else if (this.#open && !this.#attempt) this.#begin();

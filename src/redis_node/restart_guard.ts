@@ -141,7 +141,6 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
   readonly #onQuarantined: (quarantine: Quarantine) => void;
   /** Since when the last quarantine that was reported lasts. */
   #reportedMs = -Infinity;
-  #used = false;
   /** When the uptime is due to be read again, by the monotonic clock. */
   #uptimeDueMs = -Infinity;
   /**
@@ -171,17 +170,15 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
   }
 
   /**
-   * The connection was made: if the guard is in use the server is asked at once, so that its marker
-   * is set early.
+   * There is another connection: the server is asked at once, so that its marker is set early.
    */
-  onConnected(): void {
+  onOpen(): void {
     this.#uptimeDueMs = -Infinity;
-    if (this.#used) this.askBehind(undefined);
+    this.askBehind(undefined);
   }
 
   /** Must be called right behind a guarded command. */
   askBehind(command: GuardedCommand | undefined): void {
-    this.#used = true;
     // of a client with several connections, none shows a restart
     const isDue = this.#connection.unconnected || this.#clock.monotonicMs() >= this.#uptimeDueMs;
     this.#connection.submit(isDue ? STATE_COMMAND : AGE_COMMAND, this, command, 0);

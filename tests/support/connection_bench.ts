@@ -33,8 +33,8 @@ export class ConnectionBench extends StreamBench implements ReplyReceiver {
     this.#connection = new Connection(parseAddress(address), {
       ...this.options,
       stallTimeoutMs: 2_000,
-      onConnected: () => this.events.push("connected"),
-      onDisconnected: (error) => this.events.push(error.message),
+      onOpen: () => this.events.push("connected"),
+      onLost: (error) => this.events.push(error.message),
       ...options,
     }, this.wheel);
     return this.#connection;

@@ -71,11 +71,11 @@ for (
 }
 
 test("Connection that was lost is open again when the server has answered a PING behind the login, and not before", async (bench) => {
-  const available: boolean[] = [];
+  const accepted: boolean[] = [];
   bench.use({
     clientName: "hasp",
-    onAvailable: () => available.push(true),
-    onUnavailable: () => available.push(false),
+    onAccepted: () => accepted.push(true),
+    onLost: () => accepted.push(false),
   }, "redis://locker:hunter2@h");
   await bench.submit(1);
   await bench.answer("+OK\r\n+OK\r\n+PONG\r\n");
@@ -84,9 +84,9 @@ test("Connection that was lost is open again when the server has answered a PING
   await bench.feed("+OK\r\n+OK\r\n");
   await bench.submit(2);
   assertEquals(bench.replies.slice(1), [[2, LOST, "not-sent"]]);
-  assertEquals([bench.connection.open, available], [false, [true, false]]);
+  assertEquals([bench.connection.open, accepted], [false, [true, false]]);
   await bench.answer("+PONG\r\n");
-  assertEquals([bench.connection.open, available], [true, [true, false, true]]);
+  assertEquals([bench.connection.open, accepted], [true, [true, false, true]]);
   await bench.submit(3);
   await bench.feed("+three\r\n");
   assertEquals(bench.replies.slice(2), [[3, "three"]]);

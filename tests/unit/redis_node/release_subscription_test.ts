@@ -198,12 +198,12 @@ test("subscribes at once when commands are possible again", async (bench) => {
     if (losses < 9) await bench.retried();
   }
   const { length } = bench.attempts;
-  bench.subscription.onCommandsPossible();
+  bench.subscription.onOpen();
   await runMicrotasks();
   assertEquals(bench.attempts.length, length + 1);
-  bench.subscription.onCommandsPossible(); // while that is under way
+  bench.subscription.onOpen(); // while that is under way
   await bench.attempt.confirm();
-  bench.subscription.onCommandsPossible();
+  bench.subscription.onOpen();
   await runMicrotasks();
   assertEquals([bench.attempts.length, bench.published], [length + 1, 2]);
 });
