@@ -57,7 +57,7 @@ export function commandNode(options: CommandNodeOptions): LockNode {
     name: client.name,
     wheel,
     resends,
-    open: (events = {}) => new OrderedSender(client, wheel, events),
+    newSender: (events = {}) => new OrderedSender(client, wheel, events),
     subscribe: subscribe && (async (...args) => {
       try {
         return await subscribe(...args);

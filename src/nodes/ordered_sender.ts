@@ -156,10 +156,10 @@ export class OrderedSender implements CommandSender {
         keys: releases.keys,
         releases,
         get args() { // as of when it is sent, and whole, so that one command is enough
-          return commandOf(releaseOperation(releases), releases, "EVAL");
+          return commandOf(releaseOperation(releases), releases, true);
         },
       };
-      this.submit(command, NOBODY, undefined, 0);
+      this.submit(command, NOBODY);
     });
   }
 
@@ -179,8 +179,8 @@ export class OrderedSender implements CommandSender {
   submit<Context>(
     command: LockCommand,
     receiver: ReplyReceiver<Context>,
-    context: Context,
-    tag: number,
+    context = undefined as Context,
+    tag = 0,
   ): void {
     this.#noteRelease(command);
     // it would end all other commands of the same connection; those of locks have keys

@@ -215,7 +215,7 @@ export class RedisClient implements AsyncDisposable {
   #submit(args: Command["args"], pending: PendingSend): void {
     const { crowded } = this.#connection;
     if (crowded) return pending.reject(crowded);
-    return this.#connection.submit({ args }, receiver, pending, 0);
+    return this.#connection.submit({ args }, receiver, pending);
   }
 
   /**

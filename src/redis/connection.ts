@@ -17,7 +17,7 @@
  * | given up  | refused, or not accepted in time: lost after a moment if commands were sent |
  * | left      | lost because the server is not the primary any more                         |
  *
- * Its owner is told by `onOpen`, `onAccepted` and `onLost`.
+ * The owner has callbacks for three of these: `onOpen`, `onAccepted` and `onLost`.
  *
  * While the connection is opened for the first time, commands wait; if it is down later, they fail
  * at once. A command keeps its place in the queue even if its caller gives up, so a reply is never
@@ -202,8 +202,8 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   submit<Context>(
     command: Command,
     receiver: ReplyReceiver<Context>,
-    context: Context,
-    tag: number,
+    context = undefined as Context,
+    tag = 0,
   ): void {
     if (this.#state === "new") {
       this.#state = "connecting";
@@ -344,7 +344,7 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
 
   /** Sends a PING unless commands are sent anyway: its reply shows that the server is there. */
   ask(): void {
-    if (this.open && this.#queue.length === 0) this.submit(PING, IGNORE, undefined, 0);
+    if (this.open && this.#queue.length === 0) this.submit(PING, IGNORE);
   }
 
   /** Has the wire write what is queued by the end of this tick, and watches for the replies. */

@@ -53,13 +53,13 @@ export interface CommandSender {
    * @param command The command.
    * @param receiver Receives the reply, or the error.
    * @param context A value for the receiver.
-   * @param tag A number for the receiver.
+   * @param tag A number for the receiver; 0 by default.
    */
   submit<Context>(
     command: LockCommand,
     receiver: ReplyReceiver<Context>,
-    context: Context,
-    tag: number,
+    context?: Context,
+    tag?: number,
   ): void;
   /**
    * Must be awaited before keys are read by commands. Rejects if the client behind it changes keys:
@@ -121,7 +121,7 @@ export interface ServerAccess {
   /** See {@linkcode QuorumNode.resends}. */
   readonly resends?: boolean;
   /** Makes a sender: the node's own, or one more for a diagnosis. */
-  open(events?: SenderEvents): CommandSender;
+  newSender(events?: SenderEvents): CommandSender;
   /** Subscribes to a channel, until the signal aborts. Missing: waiting calls poll. */
   readonly subscribe?: SubscribeChannel | undefined;
   /** Closes what the senders and subscriptions share, after them. */

@@ -18,7 +18,7 @@ import type { CommandSender } from "./command_sender.ts";
 import type { RedisNode } from "./redis_node.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
-import { infoField, repliesTo } from "./replies.ts";
+import { repliesTo } from "./replies.ts";
 import { isDemoted } from "./refusals.ts";
 
 /**
@@ -127,7 +127,7 @@ export async function diagnose(
   timeoutMs: number,
   key: string,
 ): Promise<NodeDiagnosis> {
-  const { connection, server: { wheel } } = node.parts;
+  const { connection, server: { wheel } } = node;
   const replies = await repliesOfOneThatAnswers(node, key);
   const unserving = [...replies.byCommand.values()].find((reply) =>
     reply instanceof ReplyError && UNSERVING_PREFIXES.includes(reply.prefix)
@@ -148,7 +148,7 @@ export async function diagnose(
  * what is there.
  */
 async function repliesOfOneThatAnswers(node: RedisNode, key: string): Promise<Replies> {
-  const { connection, server: { wheel } } = node.parts;
+  const { connection, server: { wheel } } = node;
   const ask = (connection: CommandSender) => repliesOf(connection, wheel, commandsOn(key));
   try {
     return await ask(connection);
@@ -183,11 +183,11 @@ async function repliesOf(
 
 /** Opens one more connection for a question, unless the node is closed, and closes it. */
 async function withAnother<T>(
-  { parts: { server, others } }: RedisNode,
+  { server, others }: RedisNode,
   ask: (connection: CommandSender) => Promise<T>,
 ): Promise<T | undefined> {
   if (!others) return undefined;
-  const connection = server.open();
+  const connection = server.newSender();
   others.add(connection);
   try {
     return await ask(connection);
@@ -208,7 +208,7 @@ async function askAnother(
     const answered = commands.map(async (command, index) => {
       replies[index] = await answerTo(connection, command);
     });
-    return settledWithin(node.parts.server.wheel, Promise.all(answered), limitMs);
+    return settledWithin(node.server.wheel, Promise.all(answered), limitMs);
   });
   return replies;
 }
@@ -273,10 +273,10 @@ function clockOffsetMs(
   return timeMs === undefined ? undefined : rounded(timeMs - (wallMs - roundTripMs / 2));
 }
 
-/** What a reply to `INFO` says. */
+/** What a reply to `INFO` says, which has lines of `name:value`. */
 function infoParts(info: Reply | undefined): Partial<NodeDiagnosis> {
   if (typeof info !== "string") return {};
-  const field = (name: string) => infoField(info, name);
+  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "mu").exec(info)?.[1];
   const number = (name: string, unit = 1) => {
     const value = Number(field(name) ?? NaN) * unit;
     return Number.isFinite(value) ? value : undefined;

@@ -29,7 +29,7 @@ export type OperatedNode = Pick<
 /** Adds to a node on Redis what operators ask of it; any other node has that itself. */
 export function operated(node: QuorumNode): OperatedNode {
   if (!(node instanceof RedisNode)) return node;
-  const { name, parts: { connection } } = node;
+  const { name, connection } = node;
   return {
     name,
     get readyAtMs() {

@@ -7,6 +7,7 @@ import { DENIED, GRANTED, type Outcome, QUEUED } from "../quorum/outcome.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { QueuePosition } from "../quorum/queue_ticket.ts";
 import type { RawReply } from "../redis/reply.ts";
+import type { LockCommand } from "./command_sender.ts";
 import { ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import { GIVE_BACK } from "./scripts/adopt.ts";
 import { EXTEND } from "./scripts/extend.ts";
@@ -17,23 +18,66 @@ import { ACQUIRE_ANY } from "./scripts/pool.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
 
-/** How a script is called: by its digest, or with its source if the server may not know it. */
-export type Call = "EVALSHA" | "EVAL";
-
 /** The keys that the command of a request names. */
 export function keysOf({ keys, pool }: Pick<QuorumRequest, "keys" | "pool">): readonly string[] {
   return pool?.keys ?? keys;
 }
 
-/** The command of an operation: its name and its arguments. */
+/** The command of a request. */
+export class RequestCommand implements LockCommand {
+  readonly operation: Operation;
+  readonly request: QuorumRequest;
+  /** Whether its script goes out whole. */
+  readonly whole: boolean;
+  bytes: LockCommand["bytes"] = undefined;
+
+  constructor(operation: Operation, request: QuorumRequest, whole: boolean) {
+    this.operation = operation;
+    this.request = request;
+    this.whole = whole;
+  }
+
+  /** As of now: the later a command is sent, the shorter its keys are to live on. */
+  get args(): readonly string[] {
+    return commandOf(this.operation, this.request, this.whole);
+  }
+
+  get keys(): readonly string[] {
+    return keysOf(this.request);
+  }
+
+  get sets(): QuorumRequest | undefined {
+    return this.operation.kind === "acquire" ? this.request : undefined;
+  }
+
+  get releases(): QuorumRequest | undefined {
+    return this.operation.kind === "release" ? this.request : undefined;
+  }
+}
+
+/** The command of a request for all nodes that are asked by this operation. */
+export function sharedCommand(operation: Operation, request: QuorumRequest): RequestCommand {
+  const { shared } = request;
+  if (shared instanceof RequestCommand && shared.operation === operation) return shared;
+  return request.shared = new RequestCommand(operation, request, false);
+}
+
+/**
+ * The command of an operation: its name and its arguments.
+ *
+ * @param operation The operation.
+ * @param content What it is about.
+ * @param whole Whether its script goes out whole, and not by its digest.
+ */
 export function commandOf<Content extends Pick<QuorumRequest, "keys" | "pool">>(
   operation: Operation<Content>,
   content: Content,
-  call: Call,
+  whole: boolean,
 ): string[] {
   const rest = operation.argv(content);
-  const script = call === "EVAL" ? operation.source : operation.sha1;
+  const script = whole ? operation.source : operation.sha1;
   if (script === undefined) return rest;
+  const call = whole ? "EVAL" : "EVALSHA";
   const keys = keysOf(content);
   // A literal, because every lock ends with this, and spread arguments take more memory.
   if (keys.length === 1 && rest.length === 1) return [call, script, "1", keys[0], rest[0]];

@@ -6,13 +6,12 @@
  *
  * @module
  */
-import { type Outcome, VOTES } from "../quorum/outcome.ts";
+import { FAILED, type Outcome, UNSENT } from "../quorum/outcome.ts";
 import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import { type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { CommandSender } from "./command_sender.ts";
-import { releaseOperation } from "./operations.ts";
-import type { Operation } from "./scripts/script.ts";
+import type { Release } from "./scripts/script.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
 
 /**
@@ -24,15 +23,10 @@ const RETRY_DELAY_MS = 100;
 const RETRY_DELAY_MS_MAX = 1_600;
 
 /** What a release that is repeated needs of a request. */
-type Repeatable = Pick<
-  QuorumRequest,
-  "keys" | "value" | "ttlMs" | "replaces" | "mode" | "keptMs" | "ticket" | "keepsTicket"
->;
+type Repeatable = Omit<Release, "pool"> & Pick<QuorumRequest, "ttlMs">;
 
 /** A release of the node's own, whose answer nobody waits for. */
 export interface PendingRelease extends QuorumRequest {
-  /** What it asks of the node now. */
-  readonly operation: Operation;
   /** When the keys, or the queues, are gone at the latest, by the monotonic clock. */
   readonly untilMs: number;
 }
@@ -41,7 +35,7 @@ export interface PendingRelease extends QuorumRequest {
 export class PendingReleases {
   readonly #connection: CommandSender;
   readonly #wheel: TimerWheel;
-  readonly #sendOne: (release: PendingRelease) => void;
+  readonly #sendOne: (release: QuorumRequest) => void;
   #releases: PendingRelease[] = [];
   #timer: TimerEntry | undefined = undefined;
   #delayMs = RETRY_DELAY_MS;
@@ -56,7 +50,7 @@ export class PendingReleases {
   constructor(
     connection: CommandSender,
     wheel: TimerWheel,
-    send: (release: PendingRelease) => void,
+    send: (release: QuorumRequest) => void,
   ) {
     this.#connection = connection;
     this.#wheel = wheel;
@@ -98,15 +92,12 @@ export class PendingReleases {
     const { keys, value, ttlMs, replaces, mode, keptMs, keepsTicket } = release;
     const ticket = keepsTicket ? undefined : release.ticket; // its caller asks again by itself
     const answer = (_nodeIndex: number, outcome: Outcome) => {
-      if (["granted", "denied"].includes(VOTES[outcome]!)) this.sendAll(); // the server has taken it
+      if (outcome !== FAILED && outcome !== UNSENT) this.sendAll(); // the server has taken it
     };
     const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
     return {
       ...UNREAD,
       ...{ keys, value, ttlMs, replaces, mode, keptMs, ticket, untilMs },
-      get operation() {
-        return releaseOperation(this); // keys that live on are deleted when that is over
-      },
       mayHaveKeys() {
         // mutation: pending-release-forgotten
         return true;

@@ -20,22 +20,21 @@ import type { QuorumNode, QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/wire.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
-import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
+import type { CommandSender, ServerAccess } from "./command_sender.ts";
 import { inspectKey } from "./inspect_key.ts";
 import { PendingReleases } from "./pending_releases.ts";
 import {
   acquireOperation,
-  type Call,
-  commandOf,
   detailOf,
   extendOperation,
-  keysOf,
   releaseOperation,
+  RequestCommand,
+  sharedCommand,
 } from "./operations.ts";
 import { explained, isDemoted, isTransient, isWrongType } from "./refusals.ts";
 import { Grouping, RequestGroup } from "./request_group.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
-import { type GuardedCommand, RestartGuard } from "./restart_guard.ts";
+import { RestartGuard, type WithheldGrant } from "./restart_guard.ts";
 import { ADOPT } from "./scripts/adopt.ts";
 import { RAISE } from "./scripts/fencing.ts";
 import type { Operation } from "./scripts/script.ts";
@@ -43,38 +42,34 @@ import type { Operation } from "./scripts/script.ts";
 /** Error prefix of a script that the server does not know. */
 const UNKNOWN_SCRIPT = "NOSCRIPT";
 
-/** What a node is made of, as far as operators ask for more than locks. */
-export interface NodeParts {
-  readonly connection: CommandSender;
-  readonly server: ServerAccess;
-  /** Further connections, which are closed with the node; `undefined` once that is closed. */
-  readonly others: Set<CommandSender> | undefined;
-}
-
 /** One Redis server as a node. */
 export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly name: string;
   readonly subscribe: QuorumNode["subscribe"];
-  readonly #server: ServerAccess;
+  readonly server: ServerAccess;
+  readonly connection: CommandSender;
+  /** Further connections of operators, closed with the node; `undefined` once that is closed. */
+  others: Set<CommandSender> | undefined = new Set();
   readonly #onEvent: EventListener | undefined;
-  readonly #connection: CommandSender;
   readonly #pendingReleases: PendingReleases;
   /** The digests of the scripts that were sent whole on this connection. */
   readonly #sentScripts: Set<string> = new Set();
   readonly #grouping: Grouping;
   #guard: RestartGuard | undefined = undefined;
   #subscription: ReleaseSubscription | undefined = undefined;
-  #others: NodeParts["others"] = new Set();
 
   constructor(server: ServerAccess, onEvent?: EventListener) {
     this.name = server.name;
-    this.#server = server;
+    this.server = server;
     this.#onEvent = onEvent;
     this.subscribe = server.subscribe && this.#subscribe.bind(this);
-    this.#connection = server.open({
+    this.#grouping = new Grouping((operation, request, nodeIndex) => {
+      this.#send(operation, request, nodeIndex);
+    });
+    this.connection = server.newSender({
       onOpen: () => {
         this.#sentScripts.clear();
-        this.#grouping.enabled = this.#connection.writeSoon !== undefined;
+        this.#grouping.connection = this.connection;
         this.#guard?.onOpen();
         this.#pendingReleases.sendAll();
         this.#subscription?.onOpen();
@@ -84,22 +79,19 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
         this.#grouping.flush(); // so that it fails
         this.#emit({ type: "node-disconnected", node: this.name, error });
       },
-      onWriting: () => this.#grouping.flush(),
+      onWriting: this.#grouping.flush,
     });
-    this.#grouping = new Grouping(this.#connection, (operation, request, nodeIndex) => {
-      this.#send(operation, request, nodeIndex);
-    });
-    this.#pendingReleases = new PendingReleases(this.#connection, server.wheel, (pending) => {
-      this.#grouping.ask(pending.operation, pending, 0); // its answer is for no index
+    this.#pendingReleases = new PendingReleases(this.connection, server.wheel, (pending) => {
+      this.#grouping.ask(releaseOperation(pending), pending, 0); // its answer is for no index
     });
   }
 
   get readyAtMs(): number {
-    return this.#connection.readyAtMs;
+    return this.connection.readyAtMs;
   }
 
   get resends(): boolean {
-    return this.#server.resends === true;
+    return this.server.resends === true;
   }
 
   acquire(request: QuorumRequest, nodeIndex: number): void {
@@ -125,7 +117,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   release(request: QuorumRequest, nodeIndex: number): void {
-    const { crowded } = this.#connection;
+    const { crowded } = this.connection;
     // Nothing of it is there, so a server that hangs is not given one command more for each lock.
     if (crowded && !request.mayHaveKeys!(nodeIndex)) {
       return request.answer(nodeIndex, UNSENT, crowded);
@@ -134,8 +126,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
-    this.#grouping.flushFor([key]);
-    return inspectKey(this.#connection, this.name, key);
+    this.#grouping.flushFor({ keys: [key] });
+    return inspectKey(this.connection, this.name, key);
   }
 
   unsubscribe(): void {
@@ -146,54 +138,49 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     this.#pendingReleases.leave(keys, ticketId);
   }
 
-  /** What operators ask it by: see `diagnostics.ts`. */
-  get parts(): NodeParts {
-    return { connection: this.#connection, server: this.#server, others: this.#others };
-  }
-
   async close(): Promise<void> {
     this.#pendingReleases.sendAll(); // for the last time
     this.#grouping.flush();
-    const others = [...this.#others ?? []];
-    this.#others = undefined;
-    const closing = [this.#connection, ...others].map((connection) => connection.close());
+    const others = [...this.others ?? []];
+    this.others = undefined;
+    const closing = [this.connection, ...others].map((connection) => connection.close());
     await Promise.all([this.#subscription?.close(), ...closing]);
-    this.#server.close?.();
+    this.server.close?.();
   }
 
-  /** @param call `EVAL` sends the script whole; `EVALSHA` does so if the server may not know it. */
+  /** @param whole Whether the script goes out whole although the server should know it. */
   #send(
     operation: Operation,
     request: QuorumRequest,
     nodeIndex: number,
-    call: Call = "EVALSHA",
+    whole = false,
   ): void {
     const { kind, sha1 } = operation;
-    const connection = this.#connection;
-    this.#grouping.flushFor(keysOf(request));
-    if (sha1 !== undefined && !this.#sentScripts.has(sha1)) call = "EVAL";
-    const command = call === "EVAL"
-      ? new RequestCommand(operation, request, call)
+    const { connection } = this;
+    this.#grouping.flushFor(request);
+    const command = whole || sha1 !== undefined && !this.#sentScripts.has(sha1)
+      ? new RequestCommand(operation, request, true)
       : sharedCommand(operation, request);
     // Only these are refused if there is no room: what follows on them always finds some.
     const refusable = kind === "acquire" || kind === "extend";
     const { crowded } = connection;
     if (refusable && crowded) return request.answer(nodeIndex, UNSENT, crowded);
     const guard = refusable && request.guardMs ? this.#guard ??= this.#newGuard() : undefined;
-    const guarded = guard && { request, nodeIndex, granted: undefined };
+    const withheld = guard && { request, nodeIndex, atMs: undefined, count: undefined };
     if (sha1 !== undefined) this.#sentScripts.add(sha1);
-    // The command says what was asked. Several nodes may send it, so it does not say what concerns
-    // one of them.
-    const asked: Asked = guarded ? { operation, request, call, guarded } : command;
+    // Several nodes may send the command, so it does not say what concerns one of them.
+    const asked: Asked = withheld
+      ? { operation, request, whole: command.whole, withheld }
+      : command;
     connection.submit(command, this, asked, nodeIndex);
-    if (guarded) guard.askBehind(guarded);
+    guard?.askBehind(withheld);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, asked: Asked, nodeIndex: number): void {
-    const { operation: { sha1 }, request, call } = asked;
-    // again, because the first commands go out before their connection counts as made
-    if (sha1 !== undefined && call === "EVAL") this.#sentScripts.add(sha1);
+    const { operation: { sha1 }, request, whole } = asked;
+    // again, because the first commands are submitted before their connection is open
+    if (sha1 !== undefined && whole) this.#sentScripts.add(sha1);
     if (reply instanceof ReplyError) return this.#onErrorReply(explained(reply), asked, nodeIndex);
     if (!(request instanceof RequestGroup)) return this.#onAnswer(reply, asked, nodeIndex);
     const { single, requests } = request;
@@ -201,23 +188,23 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     for (let index = 0; index < requests.length; index++) {
       // mutation: group-answers-the-neighbour
       const answer: RawReply = replies[index] ?? null;
-      const answered: Asked = { operation: single, request: requests[index], call };
+      const answered: Asked = { operation: single, request: requests[index], whole };
       if (answer instanceof ReplyError) this.#onErrorReply(answer, answered, nodeIndex);
       else this.#onAnswer(answer, answered, nodeIndex);
     }
   }
 
-  #onAnswer(reply: RawReply, { operation, request, guarded }: Asked, nodeIndex: number): void {
-    const atMs = this.#connection.receivedAtMs;
+  #onAnswer(reply: RawReply, { operation, request, withheld }: Asked, nodeIndex: number): void {
+    const atMs = this.connection.receivedAtMs;
     const outcome = operation.read(reply, request);
     if (outcome === undefined) {
       const text = `Cannot read vote as ${this.name} sent an unexpected reply`;
       return request.answer(nodeIndex, FAILED, new ProtocolError(text), atMs);
     }
     const detail = detailOf(outcome, reply, operation, request);
-    // it counts only if the node cannot have lost locks of others
-    if (guarded && outcome === GRANTED) {
-      guarded.granted = { atMs, count: detail as number | undefined };
+    if (withheld && outcome === GRANTED) {
+      withheld.atMs = atMs;
+      withheld.count = detail as number | undefined;
     } else {
       request.answer(nodeIndex, outcome, detail, atMs);
     }
@@ -227,7 +214,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const { operation, request } = asked;
     // mutation: script-never-sent
     if (reply.prefix === UNKNOWN_SCRIPT && isRepeatable(asked)) {
-      this.#send(operation, request, nodeIndex, "EVAL");
+      this.#send(operation, request, nodeIndex, true);
     } else if (request instanceof RequestGroup) {
       this.#onGroupRefused(reply, request, nodeIndex);
     } else {
@@ -242,7 +229,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   ): void {
     // They may be allowed one by one: without MGET, or in a cluster, whose slots they then name one
     // by one.
-    if (reply.permanent) this.#grouping.enabled = false;
+    if (reply.permanent) this.#grouping.connection = undefined;
     for (const request of requests) {
       if (reply.permanent) this.#send(single, request, nodeIndex);
       else this.#onRequestRefused(reply, single, request, nodeIndex);
@@ -260,12 +247,12 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       // The node cannot queue: asks it all the same. If the server does not allow it, callers poll
       // meanwhile.
       if (!wrongType) this.#subscription?.onRefused(reply);
-      return this.#send(acquireOperation(request, false), request, nodeIndex, "EVAL");
+      return this.#send(acquireOperation(request, false), request, nodeIndex, true);
     }
     const demoted = isDemoted(reply);
     if (kind === "release" && isTransient(reply)) this.#pendingReleases.add(request);
     request.answer(nodeIndex, demoted ? UNSENT : FAILED, reply); // a replica sets nothing
-    if (demoted) this.#connection.leave?.(reply);
+    if (demoted) this.connection.leave?.(reply);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
@@ -280,15 +267,15 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   #newGuard(): RestartGuard {
-    const { clock } = this.#server.wheel;
-    return new RestartGuard(this.name, this.#connection, clock, ({ reason, remainingMs }) => {
+    const { clock } = this.server.wheel;
+    return new RestartGuard(this.name, this.connection, clock, ({ reason, remainingMs }) => {
       this.#emit({ type: "node-quarantined", node: this.name, reason, remainingMs });
     });
   }
 
   #subscribe(listener: ReleaseListener, nodeIndex: number): void {
-    this.#subscription ??= new ReleaseSubscription(this.#server, this.#connection);
-    this.#subscription.open(listener, nodeIndex);
+    this.#subscription ??= new ReleaseSubscription(this.server, this.connection);
+    this.#subscription.subscribe(listener, nodeIndex);
   }
 
   #emit(event: RedlockEvent): void {
@@ -297,59 +284,17 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
 }
 
 /** What a reply answers. */
-interface Asked {
-  readonly operation: Operation;
-  readonly request: QuorumRequest;
-  readonly call: Call;
+interface Asked extends Pick<RequestCommand, "operation" | "request" | "whole"> {
   /** Only under the restart guard. */
-  readonly guarded?: GuardedCommand;
-}
-
-/** The command of a request. */
-class RequestCommand implements LockCommand, Asked {
-  readonly operation: Operation;
-  readonly request: QuorumRequest;
-  readonly call: Call;
-  bytes: LockCommand["bytes"] = undefined;
-
-  constructor(operation: Operation, request: QuorumRequest, call: Call) {
-    this.operation = operation;
-    this.request = request;
-    this.call = call;
-  }
-
-  /** As of now: the later a command is sent, the shorter its keys are to live on. */
-  get args(): readonly string[] {
-    return commandOf(this.operation, this.request, this.call);
-  }
-
-  /** What else is sent about one of them keeps its order. */
-  get keys(): readonly string[] {
-    return keysOf(this.request);
-  }
-
-  get sets(): QuorumRequest | undefined {
-    return this.operation.kind === "acquire" ? this.request : undefined;
-  }
-
-  get releases(): QuorumRequest | undefined {
-    return this.operation.kind === "release" ? this.request : undefined;
-  }
-}
-
-/** The command of a request for all nodes that are asked by this operation. */
-function sharedCommand(operation: Operation, request: QuorumRequest): RequestCommand {
-  const { shared } = request;
-  if (shared instanceof RequestCommand && shared.operation === operation) return shared;
-  return request.shared = new RequestCommand(operation, request, "EVALSHA");
+  readonly withheld?: WithheldGrant | undefined;
 }
 
 /**
  * Whether a command may go out again whose script the server does not know: not one that could
  * outlive what undoes it.
  */
-function isRepeatable({ operation: { kind, sha1 }, request, call }: Asked): boolean {
-  if (sha1 === undefined || call === "EVAL") return false;
+function isRepeatable({ operation: { kind, sha1 }, request, whole }: Asked): boolean {
+  if (sha1 === undefined || whole) return false;
   // mutation: script-sent-for-undone-attempt
   return kind === "release" || request.wanted && !request.undone;
 }

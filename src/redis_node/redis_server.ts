@@ -19,7 +19,7 @@ export function redisServer(
   return {
     name: address.name,
     wheel,
-    open: (events) => new Connection(address, { ...options, ...events }, wheel),
+    newSender: (events) => new Connection(address, { ...options, ...events }, wheel),
     subscribe: subscribeBy(address, options, wheel),
   };
 }
@@ -55,8 +55,6 @@ function subscribeBy(
           },
           onFailure: fail,
         },
-        undefined,
-        0,
       );
     });
 }

@@ -6,9 +6,9 @@
  * messages arrive.
  *
  * ```
- * closed --open--> subscribing --confirmed--> probing --received--> listening
- *                    ^    lost \                 | lost               | lost, or not received
- *                    +--delay---+----------------+---------------------+
+ * closed --subscribe--> subscribing --confirmed--> probing --received--> listening
+ *                         ^    lost \                 | lost               | lost, or not received
+ *                         +--delay---+----------------+---------------------+
  * ```
  *
  * If the server refuses what that takes, or a new subscription receives nothing either, the client
@@ -110,7 +110,7 @@ export class ReleaseSubscription {
   }
 
   /** Subscribes; does nothing if that was begun before. */
-  open(listener: ReleaseListener, nodeIndex: number): void {
+  subscribe(listener: ReleaseListener, nodeIndex: number): void {
     if (this.#open) return;
     this.#open = true;
     this.#listener = listener;

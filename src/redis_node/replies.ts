@@ -1,5 +1,5 @@
 /**
- * Commands whose replies are awaited, because they are no part of a lock; and what `INFO` replies.
+ * Commands whose replies are awaited, because they are no part of a lock.
  *
  * @module
  */
@@ -28,11 +28,6 @@ export function repliesTo(
       },
       onFailure: reject,
     };
-    for (const args of commands) connection.submit({ args, keys }, receiver, undefined, 0);
+    for (const args of commands) connection.submit({ args, keys }, receiver);
   });
-}
-
-/** A field of a reply to `INFO`, which has lines of `name:value`. */
-export function infoField(info: string, name: string): string | undefined {
-  return new RegExp(`^${name}:(.*?)\\r?$`, "mu").exec(info)?.[1];
 }

@@ -10,6 +10,7 @@
 import type { Detail, Outcome } from "../quorum/outcome.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { CommandSender } from "./command_sender.ts";
+import { keysOf } from "./operations.ts";
 import type { GroupRequest, Operation } from "./scripts/script.ts";
 
 /**
@@ -57,9 +58,8 @@ type Send = (operation: Operation, request: QuorumRequest, nodeIndex: number) =>
 
 /** The requests of this tick to one node, each for one key and all by one operation. */
 export class Grouping {
-  /** Whether the server takes groups, as far as is known of this connection. */
-  enabled = false;
-  readonly #connection: CommandSender;
+  /** The node's connection, once it is open; `undefined` again if its server takes no groups. */
+  connection: CommandSender | undefined = undefined;
   readonly #send: Send;
   #operation: Operation | undefined = undefined;
   #nodeIndex = 0;
@@ -69,12 +69,8 @@ export class Grouping {
   /** Their keys, once somebody has looked for one. */
   #keys: Set<string> | undefined = undefined;
 
-  /**
-   * @param connection The node's connection.
-   * @param send Sends a request, or a {@linkcode RequestGroup}.
-   */
-  constructor(connection: CommandSender, send: Send) {
-    this.#connection = connection;
+  /** @param send Sends a request, or a {@linkcode RequestGroup}. */
+  constructor(send: Send) {
     this.#send = send;
   }
 
@@ -83,8 +79,8 @@ export class Grouping {
    * script for many.
    */
   ask(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
-    const connection = this.#connection;
-    if (!connection.open || !this.enabled || !operation.many) {
+    const { connection } = this;
+    if (!connection?.open || !connection.writeSoon || !operation.many) {
       return this.#send(operation, request, nodeIndex);
     }
     // A release that has waited for a connection has the index 0.
@@ -93,15 +89,15 @@ export class Grouping {
     this.#nodeIndex = nodeIndex;
     if (!this.#first) {
       this.#first = request;
-      return connection.writeSoon!();
+      return connection.writeSoon();
     }
     this.#keys?.add(request.keys[0]);
     if (this.#others.push(request) === GROUP_LENGTH_MAX - 1) this.flush();
   }
 
-  /** Sends the group, if there is one that names one of the keys. */
-  flushFor(keys: readonly string[]): void {
-    if (this.#first && this.#names(keys)) this.flush();
+  /** Sends the group, if there is one that names a key of a request. */
+  flushFor(request: Pick<QuorumRequest, "keys" | "pool">): void {
+    if (this.#first && this.#names(keysOf(request))) this.flush();
   }
 
   #names(keys: readonly string[]): boolean {
@@ -113,8 +109,8 @@ export class Grouping {
     return keys.some((key) => known.has(key));
   }
 
-  /** Sends the group, if there is one. */
-  flush(): void {
+  /** Sends the group, if there is one. A function of its own, which each write calls. */
+  readonly flush = (): void => {
     const first = this.#first;
     if (!first) return;
     const others = this.#others;
@@ -122,10 +118,12 @@ export class Grouping {
     this.#first = this.#keys = undefined;
     if (others.length === 0) return this.#send(operation, first, this.#nodeIndex);
     this.#others = [];
-    const { shared } = first; // by a node that was asked the same
+    // The nodes of a client are mostly asked the same in one tick: the first of them leaves its
+    // group, whose command is encoded once, where the others find it.
+    const { shared } = first;
     const group = shared instanceof RequestGroup && shared.isOf(first, others)
       ? shared
       : first.shared = new RequestGroup(operation, [first, ...others]);
     this.#send(operation.many as Operation, group, this.#nodeIndex);
-  }
+  };
 }

@@ -14,8 +14,9 @@
  *   or young: a key that was set once, with the node's own time, and does not expire.
  *
  * One script reads both, *behind* each command that sets a lock's keys, in the same piece. Were it
- * to read them ahead of that command, the node could lose everything in between. The guard holds
- * back the grant until its reply has come, and so waits only for what was sent in the same piece.
+ * to read them ahead of that command, the node could lose everything in between. The guard
+ * withholds the grant until its reply has come, and so waits only for what was sent in the same
+ * piece.
  * `INFO` costs a server as much as the lock, so the uptime is read once on each connection, because
  * a restart breaks it, and again after a second, because a proxy may keep the client's. If the
  * guard is off nothing is sent.
@@ -122,19 +123,18 @@ interface Quarantine {
 /** What a server reports about itself: see {@linkcode STATE_LUA}. */
 type ServerState = [ageMs: number, timeMs: number, uptimeS?: number, runId?: number];
 
-/** A command under the guard: one node's part in a request. */
-export interface GuardedCommand {
+/** What a node answers to a request, unless it turns out to be in quarantine. */
+export interface WithheldGrant {
   readonly request: QuorumRequest;
   readonly nodeIndex: number;
-  /**
-   * When the node granted, and what it counted; that is the answer if the node turns out not to be
-   * in quarantine.
-   */
-  granted: { readonly atMs: number; readonly count: number | undefined } | undefined;
+  /** When the node granted; `undefined` as long as it has not. */
+  atMs: number | undefined;
+  /** What it counted. */
+  count: number | undefined;
 }
 
-/** Holds back the grants of one server that may have lost keys. */
-export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
+/** Withholds the grants of one server that may have lost keys. */
+export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
   readonly #name: string;
   readonly #connection: CommandSender;
   readonly #clock: Clock;
@@ -177,26 +177,27 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
     this.askBehind(undefined);
   }
 
-  /** Must be called right behind a guarded command. */
-  askBehind(command: GuardedCommand | undefined): void {
+  /** Must be called right behind the command that may bring the grant. */
+  askBehind(withheld: WithheldGrant | undefined): void {
     // of a client with several connections, none shows a restart
     const isDue = this.#connection.unconnected || this.#clock.monotonicMs() >= this.#uptimeDueMs;
-    this.#connection.submit(isDue ? STATE_COMMAND : AGE_COMMAND, this, command, 0);
+    this.#connection.submit(isDue ? STATE_COMMAND : AGE_COMMAND, this, withheld);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, command: GuardedCommand | undefined): void {
+  onReply(reply: RawReply, withheld: WithheldGrant | undefined): void {
     const state = stateIn(reply);
     if (state) this.#noteRestart(state);
-    if (!command?.granted) return;
-    const { request, nodeIndex, granted } = command;
+    if (withheld?.atMs === undefined) return;
+    const { request, nodeIndex } = withheld;
     if (reply instanceof ReplyError) request.answer(nodeIndex, FAILED, explained(reply));
-    else this.#conclude(state, command, granted);
+    else this.#conclude(state, withheld);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, command: GuardedCommand | undefined): void {
-    if (command?.granted) command.request.answer(command.nodeIndex, FAILED, error);
+  onFailure(error: ConnectionError, withheld: WithheldGrant | undefined): void {
+    if (withheld?.atMs === undefined) return;
+    withheld.request.answer(withheld.nodeIndex, FAILED, error);
   }
 
   /** A server that does not show any more that it is the one of before counts as just restarted. */
@@ -215,8 +216,7 @@ export class RestartGuard implements ReplyReceiver<GuardedCommand | undefined> {
 
   #conclude(
     state: ServerState | undefined,
-    { request, nodeIndex }: GuardedCommand,
-    { atMs, count }: NonNullable<GuardedCommand["granted"]>,
+    { request, nodeIndex, atMs, count }: WithheldGrant,
   ): void {
     const [ageMs, timeMs] = state ?? [];
     if (ageMs === undefined || timeMs === undefined || ageMs < 0) {

@@ -135,7 +135,7 @@ export class KeyspaceNode implements QuorumNode {
   /** Has the holder of `key` release it. */
   free(key = "a"): void {
     const content = { keys: [key], value: this.holder(key) ?? "" };
-    this.#server.send(commandBytes(commandOf(releaseOperation(content), content, "EVAL")));
+    this.#server.send(commandBytes(commandOf(releaseOperation(content), content, true)));
   }
 
   /** Forgets everything, as a server that restarts without its data. */
@@ -322,7 +322,7 @@ export class KeyspaceNode implements QuorumNode {
   leaveQueue(keys: readonly string[], ticketId: string): void {
     this.leaves.push(ticketId);
     const release = { keys, value: ticketId, ticket: { ...ticketOf(), ticketId } };
-    this.#server.send(commandBytes(commandOf(RELEASE_QUEUED, release, "EVAL")));
+    this.#server.send(commandBytes(commandOf(RELEASE_QUEUED, release, true)));
   }
 
   close(): Promise<void> {
@@ -339,7 +339,7 @@ export class KeyspaceNode implements QuorumNode {
     this.#note(kind, request);
     if (this.closed > 0) return this.#fail(request, nodeIndex, "closed");
     const mode = this.modes[kind] ?? this.mode;
-    const command = commandBytes(commandOf(operation, this.#known(request), "EVAL"));
+    const command = commandBytes(commandOf(operation, this.#known(request), true));
     const act = () => {
       if (mode === "fail" || this.closed > 0) {
         return this.#fail(request, nodeIndex, "down");

@@ -107,7 +107,7 @@ Deno.test("keys are deleted if the time for which they live on is over when the 
   const release = { keys: ["k"], value: "v", mode: "shared", keptMs: () => leftMs } as const;
   const operation = releaseOperation(release);
   leftMs = -5; // a server that has forgotten the script is sent it again
-  assertEquals(commandOf(operation, release, "EVAL").slice(2), ["1", "k", "v"]);
+  assertEquals(commandOf(operation, release, true).slice(2), ["1", "k", "v"]);
 });
 
 test.opened("RedisNode denies the end of keys that are to live on, but are gone", async (bench) => {

@@ -57,18 +57,18 @@ class Bench {
       unconnected,
       crowded: undefined,
       submit: (command, receiver, context, tag) => {
-        this.#execute(command, receiver, context, tag);
+        this.#execute(command, receiver, context, tag!);
       },
       close: () => Promise.resolve(),
     };
     const subscribe: SubscribeChannel = (...args) => this.#begin(...args);
-    const server = { name: "a", wheel: this.wheel, open: () => commands, subscribe };
+    const server = { name: "a", wheel: this.wheel, newSender: () => commands, subscribe };
     this.subscription = new ReleaseSubscription(server, commands);
     this.open();
   }
 
   open(): void {
-    this.subscription.open({
+    this.subscription.subscribe({
       id: "me",
       onSubscribed: () => this.events.push("subscribed"),
       onUnsubscribed: () => this.events.push("unsubscribed"),
