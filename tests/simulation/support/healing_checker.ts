@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { roundTripMsOf } from "./idle_checker.ts";
+import { roundTripMsOf, slowMsOf } from "./idle_checker.ts";
 import { SLOW_WRITE_MS } from "./network.ts";
 import type { Held, SimClient } from "./sim_client.ts";
 import type { SimNode } from "./sim_node.ts";
@@ -74,7 +74,7 @@ export class HealingChecker {
     if (loop.nowMs < plan.healAtMs || held.extendsTwice || !held.lock.held) return;
     const { client, lock: { value, resources } } = held;
     const slowMs = client.nodeTimeoutMs(this.#world.values.get(value)!.ttlMs) +
-      2 * roundTripMsOf(plan, client.plan) +
+      2 * roundTripMsOf(plan, client.plan) + slowMsOf(plan, client.index) +
       (plan.network.slowWriteChance > 0 ? SLOW_WRITES_MS : 0);
     for (const node of this.#reachable(client)) {
       const name = `${value} ${node.index}`;

@@ -236,6 +236,12 @@ export function roundTripMsOf({ network }: Plan, { distanceMs = 0 }: ClientPlan)
   return 2 * (network.delayMs + network.jitterMs + distanceMs);
 }
 
+/** How late a reply may be that a client was due while a link was slow, in milliseconds. */
+export function slowMsOf({ faults }: Plan, client: number): number {
+  const slow = faults.filter((each) => each.kind === "slow" && each.client === client);
+  return Math.max(0, ...slow.map((each) => (each as { extraMs: number }).extraMs));
+}
+
 /** A time in which something goes wrong, by true time. */
 interface Trouble {
   readonly fromMs: number;

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { slowMsOf } from "./idle_checker.ts";
 import {
   type Lock,
   LockLostError,
@@ -101,13 +102,11 @@ export async function runOp(
 }
 
 /** Each reply to what was sent before begins a grace again, as long as any are under way. */
-function closeMs({ plan: { process, faults } }: World, client: SimClient): number {
-  const slowMs = faults.map((each) =>
-    each.kind === "slow" && each.client === client.index ? each.extraMs : 0
-  );
+function closeMs({ plan }: World, client: SimClient): number {
+  const { timerLateMs, stallChance } = plan.process;
   const releasesMs = Math.min(client.nodeTimeoutMs(30_000), RELEASES_MS_MAX);
-  return CLOSE_MS + releasesMs + SLACK_MS + Math.max(0, ...slowMs) + 10 * process.timerLateMs +
-    (process.stallChance > 0 ? STALLED_MS : 0);
+  return CLOSE_MS + releasesMs + SLACK_MS + slowMsOf(plan, client.index) + 10 * timerLateMs +
+    (stallChance > 0 ? STALLED_MS : 0);
 }
 
 /** The reason of a caller's own signal. */
