@@ -54,20 +54,20 @@ export const ACQUIRE_OR_WAIT: ScriptOperation = {
     FENCE_LUA,
     // Finds out whether a key is held, or is another's turn.
     `local value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
-local blocked, pttls, overtakes, waitMs = false, {}, {}, 0
+local blocked, pttls, turns, waitMs = false, {}, {}, 0
 for index, key in ipairs(KEYS) do
   pttls[index] = redis.call('PTTL', key)
   blocked = blocked or pttls[index] ~= -2
 end
 for index, key in ipairs(ticket and not blocked and KEYS or {}) do
-  local leftMs, isOver = blockedMs(key, ticket, asked, agreed)
-  if leftMs then blocked, waitMs = true, math.max(waitMs, leftMs) end
-  overtakes[index] = isOver
-end`,
+  turns[index] = turnAheadMs(key, ticket, asked, agreed)
+  waitMs = math.max(waitMs, turns[index] or 0)
+end
+blocked = blocked or waitMs > 0`,
     // Takes the keys.
     `if not blocked then
   for index, key in ipairs(ticket and KEYS or {}) do
-    take(key, ticket, ttl, overtakes[index])
+    take(key, ticket, ttl, turns[index])
   end
   local granted = hint == '' and 1 or fence(KEYS, 0, hint, 1)
   for _, key in ipairs(KEYS) do
@@ -77,6 +77,6 @@ end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "a89968342dc452ef11b3ec264d6c3ec2961a2506",
+  sha1: "f4e5d7f8c18f5287d14e6edd69feed7c9b941820",
   read: readAcquired,
 };

@@ -22,8 +22,8 @@ import { grantOf, isNumber, lua, type ScriptOperation } from "./script.ts";
  * a bit mask of the keys that are free.
  *
  * If enough keys are free for all who are ahead of the caller, it may have one although it is
- * another such ticket's turn for that (`shares`): nodes that freed keys in different orders gave
- * the turns to different tickets, so each of these would have the votes of some nodes only.
+ * another such ticket's turn for that (`isEnoughFor`): nodes that freed keys in different orders
+ * gave the turns to different tickets, so each of these would have the votes of some nodes only.
  *
  * A ticket whose turn is over is overtaken as by `ACQUIRE_OR_WAIT`: all that are ahead and wait for
  * the same pool are dropped from all its queues, not from one queue after the other.
@@ -43,23 +43,22 @@ export const ACQUIRE_ANY: ScriptOperation = {
     `local number, value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
 number = tonumber(number)
 local key = KEYS[number]
-local spare = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))`,
-    // Whether enough keys are free for all who are ahead of a rank, and for it, so that it may have
-    // one though it is the turn of `whose`, if that is a pool's ticket, too.
-    `local function shares(rank, whose)
-  return rank and rank < spare and type(whose) == 'string' and whose:match('%.%d+$')
+local freeCount = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))`,
+    // Whether so many keys are free that the ticket of this rank may have one though it is the turn
+    // of `whose`: one for each ticket ahead, and one more. That must be a pool's ticket, too.
+    `local function isEnoughFor(rank, whose)
+  return rank and rank < freeCount and type(whose) == 'string' and whose:match('%.%d+$')
 end`,
     // Takes the key if it is free and no turn is in the way; then the ticket, and those that it
     // overtakes, leave the queues of all keys.
     `local blocked = redis.call('EXISTS', key) == 1
-local overtakes
-if not blocked and ticket then
-  blocked, overtakes = blockedMs(key, ticket .. number, asked, agreed)
-  local rank = blocked and redis.call('ZRANK', 'hasp:queue:' .. key, ticket .. number)
-  if shares(rank, redis.pcall('GET', 'hasp:turn:' .. key)) then blocked = false end
+local turnMs = not blocked and ticket and turnAheadMs(key, ticket .. number, asked, agreed)
+if turnMs and turnMs > 0 then
+  local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket .. number)
+  blocked, turnMs = not isEnoughFor(rank, redis.pcall('GET', 'hasp:turn:' .. key)), false
 end
 if not blocked then
-  local leaving = ticket and take(key, ticket .. number, ttl, overtakes) or {}
+  local leaving = ticket and take(key, ticket .. number, ttl, turnMs) or {}
   leaving[#leaving + 1] = ticket and ticket .. number
   for index, other in ipairs(ticket and KEYS or {}) do
     if index ~= number then
@@ -94,7 +93,7 @@ for index, one in ipairs(KEYS) do
     if index == number then redis.call('DEL', 'hasp:turn:' .. one) end
   else
     local whose, leftMs = whoseTurn(one)
-    if rank == 0 or whose == ticket .. index or shares(rank, whose) then
+    if rank == 0 or whose == ticket .. index or isEnoughFor(rank, whose) then
       free = free + math.floor(2 ^ (index - 1))
     elseif not reserved then
       reserved, behind = index, rank
@@ -106,7 +105,7 @@ for index, one in ipairs(KEYS) do
 end
 return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "902efaf6d6616efb9a84b83401e9461a61d8bc8c",
+  sha1: "e45b63400b866a85decd3e9398909bed660f6946",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

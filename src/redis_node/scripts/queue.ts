@@ -230,13 +230,13 @@ end`,
 
 /** What a script calls whose caller asks for keys: it takes them, or stands in their queues. */
 export const ASK_LUA: string = /* @__PURE__ */ lua(
-  // For how long yet `own` is to leave a free key to another ticket; gives the first its turn if
-  // nobody has one. `false` if `own` may take the key; then also whether it overtakes, because the
-  // turn of one ahead is over. If several wait and `own` is not in the queue, it may do that 50 ms
-  // later. If a quorum has `agreed` on the score of `own`, and the first's is later, `own` has only
-  // lost its position on this node.
+  // For how long it is yet the turn of another for a free key, so that `own` waits; 0 or less: that
+  // is over, and `own` overtakes. `false`: no other has a turn. If nobody has one, gives the first
+  // its turn. If several wait and `own` is not in the queue, it waits 50 ms longer. If a quorum has
+  // `agreed` on the score of `own`, and the first's is later, `own` has only lost its position on
+  // this node.
   () =>
-    `local function blockedMs(key, own, score, agreed)
+    `local function turnAheadMs(key, own, score, agreed)
   local queue = 'hasp:queue:' .. key
   local first, second = unpack(redis.pcall('ZRANGE', queue, 0, 1))
   if not first or first == own then return false end
@@ -244,9 +244,8 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
   local ticket, leftMs = whoseTurn(key)
   if ticket == own then return false end
   if not ticket then return notify(key, own) end
-  if second and not redis.pcall('ZSCORE', queue, own) then leftMs = leftMs + ${WATCH_STEP_MS} end
-  if leftMs > 0 then return leftMs end
-  return false, true
+  local joins = second and not redis.pcall('ZSCORE', queue, own)
+  return joins and leftMs + ${WATCH_STEP_MS} or leftMs
 end`,
   // Takes a ticket out of the queue of a key that it is about to get, and ends the turn for it.
   // Reports to the watchers that the key is taken for the `ttl`. If it `overtakes`, drops all
@@ -307,7 +306,7 @@ end`,
 /**
  * The end of a script that sets nothing: puts the ticket into the queues of all keys, and replies
  * where it stands; 0 without one. By then there are `ticket`, `asked` and `agreed`, its arguments;
- * `pttls`, what `PTTL` says of each key; and `waitMs`, the longest time that `blockedMs` returned.
+ * `pttls`, what `PTTL` says of each key; and `waitMs`, for how long it is another's turn, or 0.
  * A key that is held is nobody's turn. A key that is free, while another of the ticket's is held,
  * is the turn of the first in its queue; if that is the ticket itself, or if a turn for the key is
  * over, it is the turn of the next behind the ticket.

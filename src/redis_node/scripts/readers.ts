@@ -100,7 +100,7 @@ export const ACQUIRE_SHARED: ScriptOperation = {
     READERS_LUA,
     // Finds out whether a writer holds a key.
     `local value, ttl, ticket, asked, agreed = unpack(ARGV)
-local blocked, pttls, overtakes, waitMs = false, {}, {}, 0
+local blocked, pttls, turns, waitMs = false, {}, {}, 0
 for index, key in ipairs(KEYS) do
   pttls[index] = redis.call('PTTL', key)
   blocked = blocked or pttls[index] ~= -2 and redis.pcall('GET', key) ~= 'hasp:shared'
@@ -112,9 +112,9 @@ for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   local writer, dropped = writerAhead(key, ticket)
   if dropped and not isFree then rouse(key, ticket, 0, 0) end
   if writer and isFree then
-    local leftMs, isOver = blockedMs(key, ticket, asked, agreed)
-    if leftMs then blocked, waitMs = true, math.max(waitMs, leftMs) end
-    overtakes[index] = isOver
+    turns[index] = turnAheadMs(key, ticket, asked, agreed)
+    waitMs = math.max(waitMs, turns[index] or 0)
+    blocked = blocked or waitMs > 0
   elseif writer then
     blocked, waitMs = true, math.max(waitMs, remainingMs(writer) or 0)
   end
@@ -134,7 +134,7 @@ if ticket == '' then ticket = nil end`,
     settle(key)
     if ticket then
       local rank = not passesWriter and redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
-      take(key, ticket, ttl, overtakes[index])
+      take(key, ticket, ttl, turns[index])
       rouse(key, nil, 0, isFree and 0 or 3)
       if rank > 3 then rouse(key, nil, rank - 3, 0) end
     end
@@ -143,7 +143,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "383d940379121b51ae5802866052a124aa9196f6",
+  sha1: "dd9604e2cd524b29180719e39ee0a385822cd3ab",
 };
 
 /**

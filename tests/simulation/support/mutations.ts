@@ -245,13 +245,13 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "newcomers-overtake": [
     "newcomers pass those who wait",
     [
-      "for index, key in ipairs(ticket and not blocked and KEYS or {}) do\n  local leftMs, isOver",
-      "for index, key in ipairs({}) do\n  local leftMs, isOver",
+      "for index, key in ipairs(ticket and not blocked and KEYS or {}) do\n  turns",
+      "for index, key in ipairs({}) do\n  turns",
     ],
   ],
   "newcomer-has-the-turn-of-the-next": [
     "a newcomer may have a key as soon as another's turn for it is over",
-    ["if second and not redis.pcall('ZSCORE', queue, own) then", "if false then"],
+    ["local joins = second and not redis.pcall('ZSCORE', queue, own)", "local joins = false"],
   ],
   "dead-waiter-notified": [
     "one that died is notified, and nobody else",
@@ -280,7 +280,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "turn-of-a-pool-kept-for-one": [
     "a key of a pool is only for the one whose turn it is on the node, though enough are free",
-    ["if shares(rank, redis.pcall('GET', 'hasp:turn:' .. key)) then blocked = false end", ""],
+    ["not isEnoughFor(rank, redis.pcall('GET', 'hasp:turn:' .. key)), false", "true, false"],
   ],
   "one-ticket-has-all-turns": [
     "the first of those that wait for a pool gets the turns for all its keys",
