@@ -22,10 +22,7 @@ const DURATION = /^(\d+(?:\.\d+)?)([a-z]+)$/u;
 const SECONDS_FROM_MS = 1_000;
 const WHOLE_SECONDS_FROM_MS = 60_000;
 /** The parts of a duration of a minute or more, the largest first. */
-const PARTS = [["d", UNITS_MS.d!], ["h", UNITS_MS.h!], ["min", UNITS_MS.min!], [
-  "s",
-  1_000,
-]] as const;
+const PARTS = ["d", "h", "min", "s"] as const;
 /** How many parts are shown. */
 const PARTS_SHOWN = 2;
 
@@ -62,7 +59,8 @@ export function formatDuration(durationMs: number): string {
   if (durationMs < WHOLE_SECONDS_FROM_MS) return `${(durationMs / 1_000).toFixed(1)} s`;
   const parts: string[] = [];
   let restMs = durationMs;
-  for (const [unit, unitMs] of PARTS) {
+  for (const unit of PARTS) {
+    const unitMs = UNITS_MS[unit]!;
     const count = Math.floor(restMs / unitMs);
     restMs -= count * unitMs;
     if (count > 0 || parts.length > 0) parts.push(`${count} ${unit}`);

@@ -87,24 +87,21 @@ export function inspectAll(
  * has none.
  */
 export function toJson({ resource, key, state }: Inspected): Record<string, unknown> {
-  const { votes } = state;
-  if (state instanceof RedlockError) {
-    const error = { code: state.code, message: printable(state.message) };
-    const unknown = { held: null, mode: null, holders: [], remainingMs: null, waiters: null };
-    return { resource, key, ...unknown, foreign: null, error, votes: plainVotes(votes) };
-  }
-  const { held = null, mode = null, holders, remainingMs, waiters = null, foreign = null } = state;
+  const [known, error]: [Partial<ListedLock>, unknown] = state instanceof RedlockError
+    ? [{}, { code: state.code, message: printable(state.message) }]
+    : [state, null];
+  const { held, mode, holders = [], remainingMs = Infinity, waiters, foreign } = known;
   return {
     resource,
     key,
-    held,
-    mode,
+    held: held ?? null,
+    mode: mode ?? null,
     holders: holders.map(plainHolder),
     remainingMs: remainingMs === Infinity ? null : remainingMs,
-    waiters,
-    foreign,
-    error: null,
-    votes: plainVotes(votes),
+    waiters: waiters ?? null,
+    foreign: foreign ?? null,
+    error,
+    votes: plainVotes(state.votes),
   };
 }
 

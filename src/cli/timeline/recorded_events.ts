@@ -310,14 +310,13 @@ function numberField(field: unknown): number | undefined {
 
 /** An event as a line: its type, and its fields that are short. */
 function lineText({ type, fields }: Recorded): string {
-  const { resources: _resources, votes: _votes, type: _type, ...others } = fields;
-  const parts = Object.entries(others).flatMap(([name, value]) => {
+  const parts = Object.entries(fields).flatMap(([name, value]) => {
     const text = textField(value) ?? (typeof value === "object" ? undefined : String(value));
-    return text === undefined || NAMELESS.includes(name) ? [] : [`${name} ${text}`];
+    return text === undefined || LEFT_OUT.includes(name) ? [] : [`${name} ${text}`];
   });
   const row = "resources" in fields ? ` ${rowOf(fields)}` : "";
   return `${type}${row}: ${parts.join(", ")}`;
 }
 
-/** Fields that say when and where an event was emitted. */
-const NAMELESS = ["timeMs", "time", "process", "hostname", "pid", "level"];
+/** Fields that say what stands in the line already, and when and where an event was emitted. */
+const LEFT_OUT = ["type", "timeMs", "time", "process", "hostname", "pid", "level"];

@@ -104,15 +104,14 @@ export class ServerSession implements MemorySession {
   /** The decoder reads what servers send; only an array of bulk strings is a request as well. */
   #onRequest(request: RawReply): void {
     if (this.#ended || request === null) return;
-    const words = Array.isArray(request) ? request : [request];
-    if (!words.every((word) => word instanceof Uint8Array) || !Array.isArray(request)) {
+    if (!Array.isArray(request) || !request.every((word) => word instanceof Uint8Array)) {
       return this.#refuse();
     }
-    if (words.length === 0) return;
+    if (request.length === 0) return;
     const connection = this.#connection;
     const keys = this.#server.databases[connection.database];
     const context = { server: this.#server, connection, keys };
-    const reply = runCommand(context, words.map(toByteString)); // first: it may send messages
+    const reply = runCommand(context, request.map(toByteString)); // first: it may send messages
     this.#replies += reply;
     if (connection.quit) this.close();
   }

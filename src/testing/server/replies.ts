@@ -62,23 +62,23 @@ export type Reply =
 /** The version of the protocol that a connection speaks. */
 export type Protocol = 2 | 3;
 
-/** A simple string. */
-export class Status {
+/** A text that is not a bulk string in every version of the protocol. */
+abstract class Text {
   readonly text: string;
 
   constructor(text: string) {
     this.text = text;
   }
 }
+
+/** A simple string. */
+export class Status extends Text {}
 
 /** A score: a number of RESP3, a bulk string of RESP2. */
-export class Double {
-  readonly text: string;
+export class Double extends Text {}
 
-  constructor(text: string) {
-    this.text = text;
-  }
-}
+/** Text for people: a bulk string of RESP2. */
+export class Verbatim extends Text {}
 
 /** Names and values: a map of RESP3, an array of RESP2. */
 export class Fields {
@@ -86,15 +86,6 @@ export class Fields {
 
   constructor(entries: readonly (readonly [name: string, value: Reply])[]) {
     this.entries = entries;
-  }
-}
-
-/** Text for people: a bulk string of RESP2. */
-export class Verbatim {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
   }
 }
 
