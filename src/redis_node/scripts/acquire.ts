@@ -77,6 +77,6 @@ blocked = blocked or waitMs > 0`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "f4e5d7f8c18f5287d14e6edd69feed7c9b941820",
+  sha1: "00022ac18560e2d057a6e0cb9a97e0045fb774fd",
   read: readAcquired,
 };

@@ -11,7 +11,7 @@
 import { DENIED, QUEUED } from "../../quorum/outcome.ts";
 import { ACQUIRE_OR_WAIT } from "./acquire.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import { ASK_LUA, isPosition, NOTIFY_LUA, PASS_LUA, POOL_POSITION_LENGTH } from "./queue.ts";
+import { ASK_LUA, isPosition, NEXT_LUA, NOTIFY_LUA, POOL_POSITION_LENGTH } from "./queue.ts";
 import { grantOf, isNumber, lua, type ScriptOperation } from "./script.ts";
 
 /**
@@ -36,7 +36,7 @@ export const ACQUIRE_ANY: ScriptOperation = {
   },
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
-    PASS_LUA,
+    NEXT_LUA,
     ASK_LUA,
     FENCE_LUA,
     // The key, and how many of the pool are free.
@@ -65,7 +65,7 @@ if not blocked then
       local tickets = {}
       for _, left in ipairs(leaving) do tickets[#tickets + 1] = (left:match('^(.*%.)%d+$') or left) .. index end
       local haveLeft = redis.call('ZREM', 'hasp:queue:' .. other, unpack(tickets)) > 0
-      if haveLeft then pass(other, nil, redis.pcall('GET', other), true) end
+      if haveLeft then notifyNext(other, nil, redis.pcall('GET', other), true) end
     end
   end
   local granted = hint == '' and 1 or fence({ key }, 0, hint, 1)
@@ -105,7 +105,7 @@ for index, one in ipairs(KEYS) do
 end
 return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "e45b63400b866a85decd3e9398909bed660f6946",
+  sha1: "30c839e9c6c1df603dd0f28b9d60e6266c36b1ba",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -84,7 +84,7 @@ const TURN_RECORD_MS = 3_000;
 /** What precedes a client's id in the name of its channel. */
 export const WAKE_CHANNEL = "hasp:wake:";
 
-/** `notify` and `announce`, and what they call. */
+/** `giveTurn` for a key that is free, `announceExpiry` for one that is not, and what they call. */
 export const NOTIFY_LUA: string = /* @__PURE__ */ lua(
   // Sends the ticket's client a message; returns how many have received it, or an error. Those who
   // subscribe to a pattern count, too.
@@ -108,10 +108,10 @@ end`,
     `local function patienceMs(ticket)
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
 end`,
-  // Sends the watchers of a key, but for `own`, a sign and a time, each a later one than the one
-  // before it. Returns the time of one more.
+  // Sends these watchers, but for `own`, a sign and a time, each a later one than the one before
+  // it. Returns the time of one more.
   () =>
-    `local function watch(watchers, sign, waitMs, own)
+    `local function notifyWatchers(watchers, sign, waitMs, own)
   local before
   for _, watcher in ipairs(watchers) do
     if watcher ~= before and watcher ~= own and publish(watcher, watcher .. sign .. waitMs) ~= 0 then
@@ -121,13 +121,13 @@ end`,
   end
   return waitMs
 end`,
-  // Sends the same to the first, the fourth and the last two of a key's queue, or to all of four or
-  // fewer.
-  `local function announce(key, sign, waitMs)
+  // Sends the first, the fourth and the last two of a key's queue, or all of four or fewer, when
+  // the key expires: `-` if it was taken, `+` if a lock that has ended keeps it.
+  `local function announceExpiry(key, sign, waitMs)
   local queue = 'hasp:queue:' .. key
   local near = redis.pcall('ZRANGE', queue, 0, 4)
   local ends = near[5] and redis.pcall('ZRANGE', queue, -2, -1)
-  watch(ends and { near[1], near[4], ends[1], ends[2] } or near, sign, waitMs)
+  notifyWatchers(ends and { near[1], near[4], ends[1], ends[2] } or near, sign, waitMs)
 end`,
   // The name under which is kept which key a pool's ticket has its turn for, and the ticket without
   // its number; `nil` for a ticket of one key. The name begins with what is common to the keys of
@@ -137,9 +137,9 @@ end`,
   local id = ticket:match('^(.*%.)%d+$')
   return id and 'hasp:turn:' .. (key:match('^.*%W') or '') .. id, id
 end`,
-  // Whether a pool's ticket has its turn for another key: so each of several keys that are free
-  // goes to another ticket.
-  `local function busy(ticket, key)
+  // Whether a pool's ticket has its turn for another key: then it is passed over, so that each of
+  // several free keys goes to another ticket.
+  `local function hasTurnElsewhere(ticket, key)
   local name, id = poolTurnName(ticket, key)
   local other = name and redis.pcall('GET', name)
   if type(other) ~= 'string' or other == key then return false end
@@ -155,14 +155,14 @@ end`,
   if type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' or gone(ticket) then return nil end
   return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
 end`,
-  // Gives the turn for a free key to the first ticket in its queue that is not busy, and notifies
-  // it and the watchers, each with how long to wait for it. Drops tickets whose clients are gone.
-  // If it `keepsTurn`, a turn that is not over stays whose it is. Returns for how long the caller
-  // waits; `false` if the ticket is `own`, if nobody waits who is not busy, or if the node refuses
-  // what it takes. It does not ask whether the client of a single ticket is gone: then the message
-  // has no receiver. It begins `from` a rank, if that is not the first.
+  // Gives the turn for a free key to the first ticket in its queue, from a rank on if `from` says
+  // one: notifies it, and the watchers of how long to wait for it. Drops tickets whose clients
+  // are gone. If it `keepsTurn`, a turn that is not over stays whose it is. Returns for how long it
+  // is another's turn, which is how long `own`, the caller's ticket, waits; `false` if no other has
+  // one. It does not ask whether the client of a single ticket is gone: then the message has no
+  // receiver.
   () =>
-    `local function notify(key, own, keepsTurn, from)
+    `local function giveTurn(key, own, keepsTurn, from)
   local queue, rank, ticket, leftMs = 'hasp:queue:' .. key, from or 0, nil, 0
   if keepsTurn then ticket, leftMs = whoseTurn(key) end
   if ticket and ticket ~= own and leftMs > 0 then return leftMs end
@@ -170,7 +170,7 @@ end`,
     local near = redis.pcall('ZRANGE', queue, rank, rank + 4)
     local first = near[1]
     if not first or first == own then return false end
-    if busy(first, key) then
+    if hasTurnElsewhere(first, key) then
       rank = rank + 1
     else
       local receivers = (own or near[2]) and gone(first) and 0 or publish(first, first)
@@ -180,7 +180,7 @@ end`,
         if type(receivers) ~= 'number' or set.err then return false end
         if name then redis.pcall('SET', name, key, 'PX', waitMs) end
         local last = near[5] and redis.pcall('ZRANGE', queue, -1, -1)[1] or near[#near]
-        return watch({ near[2], near[5] or last, last }, '+', waitMs, own)
+        return notifyWatchers({ near[2], near[5] or last, last }, '+', waitMs, own)
       end
       if type(redis.pcall('ZREM', queue, first)) == 'table' then return false end
     end
@@ -188,30 +188,30 @@ end`,
 end`,
 );
 
-/** `pass`, for every script after which another ticket may be the first, and what it calls. */
-export const PASS_LUA: string = /* @__PURE__ */ lua(
+/** `notifyNext`, for scripts after which another ticket may be the next, and what it calls. */
+export const NEXT_LUA: string = /* @__PURE__ */ lua(
   // Whether a ticket is a reader's; see `readers.ts`.
   `local function reads(ticket)
   return ticket:find('^[^:]*:R')
 end`,
-  // Notifies, with an asterisk, the readers among four tickets, those of rank `from` and behind, up
-  // to the first writer's; but not the first `notified`, which have been notified before. The fifth
-  // is to ask later, as a watcher. Drops tickets whose clients are gone. Returns whether somebody
-  // but `own` waits.
-  `local function rouse(key, own, from, notified)
+  // Notifies the readers among four tickets, from this rank on, up to the first writer's: each may
+  // enter. It leaves out `own`, and the first few that were notified before, if it `skips` some.
+  // The fifth is to ask later, as a watcher. Drops tickets whose clients are gone. Returns whether
+  // somebody but `own` waits.
+  `local function notifyReaders(key, own, from, skips)
   local queue, first, dropped = 'hasp:queue:' .. key, nil, false
   repeat
     dropped = false
     for index, ticket in ipairs(redis.pcall('ZRANGE', queue, from, from + 4)) do
       if gone(ticket) then
         dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped
-        notified = 0
+        skips = 0
       elseif ticket ~= own then
         first = first or ticket
         if not reads(ticket) then break end
         if index > 4 then
           publish(ticket, ticket .. '+' .. patienceMs(first))
-        elseif index > notified then
+        elseif index > skips then
           publish(ticket, ticket .. '*')
         end
       end
@@ -219,12 +219,12 @@ end`,
   until first or not dropped
   return first ~= nil
 end`,
-  // Notifies those who may have the key next: if it is free the first, if readers hold it the
-  // readers ahead, if another holds it nobody. `found` is what the key holds, `false` if it is
-  // free. Returns whether somebody but `own` waits for a key that another does not hold.
-  `local function pass(key, own, found, keepsTurn)
-  if not found then return notify(key, own, keepsTurn) end
-  if found == 'hasp:shared' then return rouse(key, own, 0, 0) end
+  // Notifies those who may have the key next. `found` is what it holds: `false` if it is free, so
+  // that the first gets its turn; if readers hold it, the readers ahead may enter; and if another
+  // does, nobody is next. Returns whether somebody but `own` is.
+  `local function notifyNext(key, own, found, keepsTurn)
+  if not found then return giveTurn(key, own, keepsTurn) end
+  if found == 'hasp:shared' then return notifyReaders(key, own, 0, 0) end
 end`,
 );
 
@@ -243,21 +243,21 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
   if agreed == '1' and tonumber(score) < tonumber(redis.call('ZSCORE', queue, first)) then return false end
   local ticket, leftMs = whoseTurn(key)
   if ticket == own then return false end
-  if not ticket then return notify(key, own) end
+  if not ticket then return giveTurn(key, own) end
   local joins = second and not redis.pcall('ZSCORE', queue, own)
   return joins and leftMs + ${WATCH_STEP_MS} or leftMs
 end`,
   // Takes a ticket out of the queue of a key that it is about to get, and ends the turn for it.
   // Reports to the watchers that the key is taken for the `ttl`. If it `overtakes`, drops all
-  // tickets ahead of it, too, or the first if it is not there itself; but not those that are busy.
-  // Notifies each: one that asks again gets its position back if a quorum has agreed on its score.
-  // Returns those.
+  // tickets ahead of it, too, or the first if it is not there itself; but not who has its turn for
+  // another key. Notifies each: one that asks again gets its position back if a quorum has agreed
+  // on its score. Returns those.
   `local function take(key, own, ttl, overtakes)
   local queue = 'hasp:queue:' .. key
   local rank = overtakes and (redis.call('ZRANK', queue, own) or 1) or 0
   local overtaken = {}
   for _, ticket in ipairs(rank > 0 and redis.call('ZRANGE', queue, 0, rank - 1) or {}) do
-    if not busy(ticket, key) then
+    if not hasTurnElsewhere(ticket, key) then
       overtaken[#overtaken + 1] = ticket
       redis.call('ZREM', queue, ticket)
       publish(ticket, ticket)
@@ -265,7 +265,7 @@ end`,
   end
   redis.call('ZREM', queue, own)
   redis.call('DEL', 'hasp:turn:' .. key)
-  announce(key, '-', tonumber(ttl))
+  announceExpiry(key, '-', tonumber(ttl))
   return overtaken
 end`,
   // The score that a ticket gets in the queues of the keys: `asked`, unless its client's clock may
@@ -328,7 +328,7 @@ end
 for index, key in ipairs(heldMs ~= -2 and KEYS[2] and KEYS or {}) do
   if pttls[index] == -2 then
     local passesOn = ranks[index] == 0 or whoseTurn(key)
-    notify(key, nil, true, passesOn and ranks[index] + 1)
+    giveTurn(key, nil, true, passesOn and ranks[index] + 1)
   end
 end
 return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }`;

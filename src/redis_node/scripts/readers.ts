@@ -26,7 +26,7 @@
  */
 import { readAcquired } from "./acquire.ts";
 import { extendArgs, readExtended } from "./extend.ts";
-import { ASK_LUA, JOIN_LUA, NOTIFY_LUA, PASS_LUA } from "./queue.ts";
+import { ASK_LUA, JOIN_LUA, NEXT_LUA, NOTIFY_LUA } from "./queue.ts";
 import { readReleased, releaseArgs, TAKE_BACK_LUA } from "./release.ts";
 import { lua, NONE, type Release, type ScriptOperation, ticketArgs } from "./script.ts";
 
@@ -95,7 +95,7 @@ export const ACQUIRE_SHARED: ScriptOperation = {
   read: readAcquired,
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
-    PASS_LUA,
+    NEXT_LUA,
     ASK_LUA,
     READERS_LUA,
     // Finds out whether a writer holds a key.
@@ -110,7 +110,7 @@ end`,
 for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   local isFree = pttls[index] == -2
   local writer, dropped = writerAhead(key, ticket)
-  if dropped and not isFree then rouse(key, ticket, 0, 0) end
+  if dropped and not isFree then notifyReaders(key, ticket, 0, 0) end
   if writer and isFree then
     turns[index] = turnAheadMs(key, ticket, asked, agreed)
     waitMs = math.max(waitMs, turns[index] or 0)
@@ -135,15 +135,15 @@ if ticket == '' then ticket = nil end`,
     if ticket then
       local rank = not passesWriter and redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
       take(key, ticket, ttl, turns[index])
-      rouse(key, nil, 0, isFree and 0 or 3)
-      if rank > 3 then rouse(key, nil, rank - 3, 0) end
+      notifyReaders(key, nil, 0, isFree and 0 or 3)
+      if rank > 3 then notifyReaders(key, nil, rank - 3, 0) end
     end
   end
   return 1
 end`,
     JOIN_LUA,
   ),
-  sha1: "dd9604e2cd524b29180719e39ee0a385822cd3ab",
+  sha1: "6d90b2b8659cd5f93926f7e26d0362163b843457",
 };
 
 /**
@@ -159,7 +159,7 @@ export const EXTEND_SHARED: ScriptOperation = {
   read: readExtended,
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
-    PASS_LUA,
+    NEXT_LUA,
     READERS_LUA,
     `local value, ttl = unpack(ARGV)
 local reply, deadlines = 1, {}
@@ -175,12 +175,12 @@ for index, key in ipairs(KEYS) do
     redis.call('PEXPIRE', key, ttl)
     redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', score), value)
     settle(key)
-    rouse(key, nil, 0, 0)
+    notifyReaders(key, nil, 0, 0)
   end
 end
 return reply`,
   ),
-  sha1: "e7f3fb833d7a03372c085339a5332b14e2b79c12",
+  sha1: "39c60b489061a7c2c5e1f142bd0a830cf5c93e26",
 };
 
 /**
@@ -195,7 +195,7 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
   read: readReleased,
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
-    PASS_LUA,
+    NEXT_LUA,
     READERS_LUA,
     `local function drop(key, value, kept)
   local found = redis.pcall('GET', key)
@@ -205,7 +205,7 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
     redis.call('PEXPIRE', key, kept)
     redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', nowMs + kept), value)
     settle(key)
-    announce(key, '+', tonumber(kept))
+    announceExpiry(key, '+', tonumber(kept))
     return true, found
   end
   redis.call('ZREM', 'hasp:readers:' .. key, value)
@@ -213,5 +213,5 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "1c2d6a071f4acc05fd937bbc511dbe219f28c538",
+  sha1: "8e1bc896ccf41eba67c570fab2439bc650495e77",
 };

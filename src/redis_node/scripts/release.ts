@@ -6,7 +6,7 @@
  */
 import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
 import { FOUND_LUA } from "./extend.ts";
-import { NOTIFY_LUA, PASS_LUA, QUEUE_TTL_MS } from "./queue.ts";
+import { NEXT_LUA, NOTIFY_LUA, QUEUE_TTL_MS } from "./queue.ts";
 import {
   type GroupRequest,
   lua,
@@ -51,14 +51,14 @@ if held[1] then redis.call('DEL', unpack(held)) end
 if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
   for index, key in ipairs(KEYS) do
     local isFree = replies[index] == 1 or not found[index]
-    if isFree and redis.pcall('EXISTS', queues[index]) ~= 0 and notify(key, nil, not found[index]) then
+    if isFree and redis.pcall('EXISTS', queues[index]) ~= 0 and giveTurn(key, nil, not found[index]) then
       replies[index] = 2 * replies[index]
     end
   end
 end
 return replies`,
   ),
-  sha1: "6b750ac50bc78486bf2dbeac82170caf2d58d367",
+  sha1: "fe88899218dc9665878a4ec4eaecdd4ec7a61b12",
 };
 
 /**
@@ -81,10 +81,10 @@ elseif found then
 end
 if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0 end`,
     NOTIFY_LUA,
-    `local notified = notify(key, nil, not found)
+    `local notified = giveTurn(key, nil, not found)
 return found and (notified and 2 or 1) or 0`,
   ),
-  sha1: "1ee3455282cd68777a803e846be2cfcd5555062d",
+  sha1: "d77c3277770f5630ab78b45a411a5df754a17a12",
 };
 
 /**
@@ -118,7 +118,7 @@ for index, key in ipairs(KEYS) do
     redis.pcall('PEXPIRE', queue, ${QUEUE_TTL_MS})
   end
   if hasLeft or dropped[index] or not (found[index] or pooled) then
-    waiting = pass(key, score and own, found[index], not dropped[index]) or waiting
+    waiting = notifyNext(key, score and own, found[index], not dropped[index]) or waiting
   end
 end
 return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
@@ -132,7 +132,7 @@ return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0
  * Returns 0 if a key did not hold the value, 1 if all did, 2 if all did and others wait.
  *
  * If the keys are to live on for a while, each that holds the value gets that TTL in place of being
- * deleted, and its watchers are notified of when it expires (`announce` in `queue.ts`).
+ * deleted, and its watchers are notified of when it expires (`announceExpiry` in `queue.ts`).
  *
  * A ticket for a pool is in the queues of all its keys, and only one of them held the value: 1 or 2
  * then. Of the others, those are notified whose queue the ticket has left: each key that is free
@@ -144,13 +144,13 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
   read: readReleased,
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
-    PASS_LUA,
+    NEXT_LUA,
     `local function drop(key, value, kept)
   local found = redis.pcall('GET', key)
   if found ~= value then return false, found end
   if kept then
     redis.call('PEXPIRE', key, kept)
-    announce(key, '+', tonumber(kept))
+    announceExpiry(key, '+', tonumber(kept))
     return true, found
   end
   redis.call('DEL', key)
@@ -158,5 +158,5 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "a37d2f92c93e837f41535de56153878a9374d01f",
+  sha1: "cccd62f001e81a220bd26216aa8c58cf83baa99c",
 };

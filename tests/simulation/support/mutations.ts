@@ -215,8 +215,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "release-notifies-nobody": [
     "a release notifies nobody",
-    ["local notified = notify(key, nil, not found)", "local notified = false"],
-    ["waiting = pass(key, score and own, found[index], not dropped[index]) or waiting", ""],
+    ["local notified = giveTurn(key, nil, not found)", "local notified = false"],
+    ["waiting = notifyNext(key, score and own, found[index], not dropped[index]) or waiting", ""],
   ],
   "group-notifies-nobody": [
     "releases of one tick notify nobody",
@@ -224,15 +224,15 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "taken-says-not-for-how-long": [
     "nobody is told when the key expires that another took in its turn",
-    ["announce(key, '-', tonumber(ttl))", "announce(key, '-', 600000)"],
+    ["announceExpiry(key, '-', tonumber(ttl))", "announceExpiry(key, '-', 600000)"],
   ],
   "shortening-notifies-nobody": [
     "nobody is told when a lock that is kept for a while expires",
-    ["PEXPIRE', key, kept)\n    announce(key, '+', tonumber(kept))", "PEXPIRE', key, kept)"],
+    ["PEXPIRE', key, kept)\n    announceExpiry(key, '+', tonumber(kept))", "PEXPIRE', key, kept)"],
   ],
   "shortening-reader-notifies-nobody": [
     "nobody is told when a reader that is kept for a while expires",
-    ["settle(key)\n    announce(key, '+', tonumber(kept))", "settle(key)"],
+    ["settle(key)\n    announceExpiry(key, '+', tonumber(kept))", "settle(key)"],
   ],
   "several-keys-keep-a-free-one": [
     "nobody is notified of a key that is free while another of the caller's is held",
@@ -284,7 +284,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "one-ticket-has-all-turns": [
     "the first of those that wait for a pool gets the turns for all its keys",
-    ["if busy(first, key) then", "if false then"],
+    ["if hasTurnElsewhere(first, key) then", "if false then"],
   ],
   "extension-steals": [
     "an extension steals",
@@ -325,7 +325,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "entered-reader-notifies-nobody": [
     "a reader that enters does not notify the next",
-    ["rouse(key, nil, 0, isFree and 0 or 3)", ""],
+    ["notifyReaders(key, nil, 0, isFree and 0 or 3)", ""],
   ],
   "reader-deletes-the-marker": [
     "a reader that leaves frees the key though others hold it",
