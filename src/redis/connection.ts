@@ -10,7 +10,7 @@
  * | word      | meaning                                                                     |
  * | --------- | --------------------------------------------------------------------------- |
  * | open      | commands are sent                                                           |
- * | served    | the server has replied to a command without an error                        |
+ * | served    | the server has executed a command, or refused that alone                    |
  * | accepted  | the server has accepted the login, or served without one                    |
  *  * | ready     | the first attempt is over, whether it was accepted or lost                  |
  * | lost      | its stream has ended, and its commands have failed: all ends lead here      |
@@ -46,6 +46,7 @@ import {
   Dialer,
   type DialerOwner,
   type DialOptions,
+  isServing,
   Login,
   withCredentials,
 } from "./dialer.ts";
@@ -355,8 +356,8 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   }
 
   #onFirstReply(reply: RawReply): void {
-    if (reply instanceof ReplyError) {
-      if (!reply.commandRefused) this.#refusal = reply;
+    if (reply instanceof ReplyError && !isServing(reply)) {
+      this.#refusal = reply;
       return;
     }
     this.#served = true;
