@@ -76,17 +76,17 @@ Deno.test("hasp shows resources whose names look like addresses with credentials
   try {
     const file = join(folder, "run.jsonl");
     const under = names.flatMap((name) => ["-r", name]);
-    const flags = [...under, "--verbose", "--events", file];
+    const flags = [...under, "--label", "", "--verbose", "--events", file];
     const { stderr } = await hasp(["run", ...flags, "--", "true"], servers);
     const shown = [stderr, await Deno.readTextFile(file)];
+    assertMatch(shown[1], /^\{"timeMs":\d+,"process":"[^"]+:\d+",/u); // also without a label
     shown.push((await hasp(["timeline", file])).stdout);
     await Promise.all(names.map((name) => holdByAnother(servers, name)));
     for (const args of [["list"], ["list", "--json"], ["inspect", ...names]]) {
       shown.push((await hasp(args, servers)).stdout);
     }
-    shown.push(
-      (await hasp(["release", names[0], "--holder", "00000000"], servers)).stderr + names[1],
-    );
+    const { stderr: denial } = await hasp(["release", names[0], "--holder", "00000000"], servers);
+    shown.push(denial + names[1]);
     for (const text of shown) for (const name of names) assertStringIncludes(text, name);
   } finally {
     await Deno.remove(folder, { recursive: true });

@@ -42,7 +42,7 @@ export function logEvent(options: LogOptions, event: RunEvent): void {
 
 /** Appends an event to a file, as one write, because several processes may do so. */
 function recordEvent(file: string, options: LogOptions, event: RunEvent): void {
-  const { label: process = processName() } = options;
+  const process = options.label || processName(); // it may have none
   const line = jsonLine({ timeMs: systemClock.wallMs(), process, ...plainEvent(event) });
   try {
     appendFileSync(file, `${line}\n`);
