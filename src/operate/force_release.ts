@@ -60,21 +60,13 @@ export async function forceRelease(
   const inside = insideOf(redlock, "release lock");
   checkOptions("release lock", options, ["holder", ...LOCK_OPTION_NAMES]);
   const { holder, ...others } = options;
-  checkHolder(holder);
+  if (typeof holder !== "string" || !HOLDER.test(holder)) {
+    throw new TypeError(
+      "Cannot release lock as 'holder' must be 8 hexadecimal digits, as 'inspect' shows them",
+    );
+  }
   const { key, nodeTimeoutMs } = findKey(inside, "release", resource, others);
   return await releaseKey(inside.client, resource, key, holder, nodeTimeoutMs);
-}
-
-/**
- * Checks whose lock is to be released.
- *
- * @throws {TypeError} If it is not in the form of {@linkcode Holder.holder}.
- */
-function checkHolder(holder: unknown): void {
-  if (typeof holder === "string" && HOLDER.test(holder)) return;
-  throw new TypeError(
-    "Cannot release lock as 'holder' must be 8 hexadecimal digits, as 'inspect' shows them",
-  );
 }
 
 /**

@@ -33,9 +33,9 @@ export interface ListOptions
 
 /**
  * Lists the resources that are locked, and what is left of locks on fewer than a quorum of nodes,
- * in no order. Each node goes through all of its keys, about 200 at a time, and serves
- * others in between. What is locked all the time is listed exactly once. The client holds the names
- * that it has listed.
+ * in no order. Each node goes through all of its keys, about 200 at a time, and serves others in
+ * between. What is locked all the time is listed exactly once. The client holds the names that it
+ * has listed.
  *
  * Every key that begins with `keyPrefix` and holds a string counts as a lock, unless the key is not
  * UTF-8, as no resource of this library is. The event `list-failed` reports a node that fails; the
@@ -80,12 +80,10 @@ export async function* list(
       });
       for (const report of await Promise.all(reports)) {
         const { votes } = report;
-        const count = (wanted: Vote["outcome"]) =>
-          votes.filter(({ outcome }) => outcome === wanted).length;
-        if (count("held") > 0) yield report;
-        else if (count("free") < client.quorum) { // else it is gone by now
-          throw quorumError("list", [], votes, nodes.length);
-        }
+        const free = votes.filter(({ outcome }) => outcome === "free").length;
+        if (votes.some(({ outcome }) => outcome === "held")) yield report;
+        else if (free < client.quorum) throw quorumError("list", [], votes, nodes.length);
+        // else it is gone by now
       }
     }
   }
