@@ -20,30 +20,25 @@ const DELAY_MS = 100;
 /** Most values that are kept for one node; one more drops the oldest, whose TTL takes over. */
 const VALUES_MAX = 4_096;
 
-/**
- * What takes a value back: deletes the keys that hold it, or gives them the value that it replaced.
- */
-export type LateRelease = Pick<Release, "keys" | "value" | "replaces" | "mode" | "keptMs">;
-
 /** A value that may be set late. */
 interface LateValue {
   /** Until when it is undone again, by the monotonic clock. */
   untilMs: number;
   /** Its release, once that was sent. */
-  release: LateRelease | undefined;
+  release: Release | undefined;
 }
 
 /** The acquisitions of one node without an answer. */
 export class LateAcquires {
   readonly #wheel: TimerWheel;
-  readonly #release: (release: LateRelease) => void;
+  readonly #release: (release: Release) => void;
   readonly #values: Map<string, LateValue> = new Map();
 
   /**
    * @param wheel Where delays wait.
    * @param release Sends a release.
    */
-  constructor(wheel: TimerWheel, release: (release: LateRelease) => void) {
+  constructor(wheel: TimerWheel, release: (release: Release) => void) {
     this.#wheel = wheel;
     this.#release = release;
   }
@@ -66,14 +61,14 @@ export class LateAcquires {
   }
 
   /** A release is being sent: if its value may be set later, it is sent again. */
-  onRelease({ keys, value, replaces, mode, keptMs }: LateRelease): void {
+  onRelease({ keys, value, replaces, mode, keptMs }: Release): void {
     const late = this.#values.get(value);
     if (!late || late.release) return;
     late.release = { keys, value, replaces, mode, keptMs };
     this.#repeat(late, late.release, DELAY_MS);
   }
 
-  #repeat(late: LateValue, release: LateRelease, delayMs: number): void {
+  #repeat(late: LateValue, release: Release, delayMs: number): void {
     const leftMs = late.untilMs - this.#wheel.clock.monotonicMs();
     if (leftMs <= 0) return void this.#values.delete(release.value);
     this.#wheel.after(Math.min(delayMs, leftMs), () => {

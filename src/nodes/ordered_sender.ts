@@ -15,9 +15,13 @@
 import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
 import type { ReplyReceiver } from "../redis/wire.ts";
 import type { RawReply } from "../redis/reply.ts";
-import type { CommandSender, LockCommand, SenderEvents } from "../redis_node/command_sender.ts";
+import {
+  type CommandSender,
+  type LockCommand,
+  repliesTo,
+  type SenderEvents,
+} from "../redis_node/command_sender.ts";
 import { commandOf, releaseOperation } from "../redis_node/operations.ts";
-import { repliesTo } from "../redis_node/replies.ts";
 import { backoffMs, BACKOFFS } from "../time/backoff.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
@@ -54,56 +58,56 @@ interface SubmittedCommand {
 }
 
 /** Commands about the same keys, submitted in one tick: they are sent in their order. */
-class CommandGroup {
+class CommandChain {
   /** The keys of locks that they are about. */
   readonly keys: readonly string[];
   /** The commands that have not been sent yet. */
   readonly commands: SubmittedCommand[] = [];
-  /** How many earlier groups about one of the keys are not finished. */
+  /** How many earlier chains about one of the keys are not finished. */
   waits = 0;
-  /** The groups that wait for this one. */
-  readonly followers: CommandGroup[] = [];
+  /** The chains that wait for this one. */
+  readonly followers: CommandChain[] = [];
 
   constructor(keys: readonly string[]) {
     this.keys = keys;
   }
 
-  /** Whether a command belongs to this group: it is about the same keys, or about no key. */
+  /** Whether a command belongs to this chain: it is about the same keys, or about no key. */
   takes({ keys }: LockCommand): boolean {
     return keys.length === 0 ||
       keys.length === this.keys.length && keys.every((key, index) => key === this.keys[index]);
   }
 }
 
-/** The groups that are not finished, and the last one about each key. */
+/** The chains that are not finished, and the last one about each key. */
 class KeyOrder {
   /** In the order in which they came. */
-  readonly groups: Set<CommandGroup> = new Set();
-  readonly #last: Map<string, CommandGroup> = new Map();
+  readonly chains: Set<CommandChain> = new Set();
+  readonly #last: Map<string, CommandChain> = new Map();
 
-  /** Puts a new group behind the earlier ones about its keys. */
-  append(group: CommandGroup): void {
-    this.groups.add(group);
-    for (const key of new Set(group.keys)) {
+  /** Puts a new chain behind the earlier ones about its keys. */
+  append(chain: CommandChain): void {
+    this.chains.add(chain);
+    for (const key of new Set(chain.keys)) {
       const before = this.#last.get(key);
       if (before) {
-        before.followers.push(group);
-        group.waits++;
+        before.followers.push(chain);
+        chain.waits++;
       }
-      this.#last.set(key, group);
+      this.#last.set(key, chain);
     }
   }
 
   /**
-   * A group is finished.
+   * A chain is finished.
    *
-   * @param group The group.
-   * @returns The groups that waited for it alone.
+   * @param chain The chain.
+   * @returns The chains that waited for it alone.
    */
-  finish(group: CommandGroup): CommandGroup[] {
-    this.groups.delete(group);
-    for (const key of group.keys) if (this.#last.get(key) === group) this.#last.delete(key);
-    return group.followers.filter((follower) => --follower.waits === 0);
+  finish(chain: CommandChain): CommandChain[] {
+    this.chains.delete(chain);
+    for (const key of chain.keys) if (this.#last.get(key) === chain) this.#last.delete(key);
+    return chain.followers.filter((follower) => --follower.waits === 0);
   }
 }
 
@@ -119,10 +123,10 @@ export class OrderedSender implements CommandSender {
   readonly #exchanges: Exchanges;
   readonly #order = new KeyOrder();
   readonly #late: LateAcquires;
-  /** The last group of this tick, which takes further commands about its keys. */
-  #last: CommandGroup | undefined = undefined;
-  /** The groups that wait for no other one. */
-  #ready: CommandGroup[] = [];
+  /** The last chain of this tick, which takes further commands about its keys. */
+  #last: CommandChain | undefined = undefined;
+  /** The chains that wait for no other one. */
+  #ready: CommandChain[] = [];
   #flushing = false;
   #waiting = 0;
   /** How often the server has answered. */
@@ -190,9 +194,9 @@ export class OrderedSender implements CommandSender {
     }
     this.#waiting++;
     if (!this.#last?.takes(command)) {
-      const group = this.#last = new CommandGroup(command.keys);
-      this.#order.append(group);
-      if (group.waits === 0) this.#ready.push(group);
+      const chain = this.#last = new CommandChain(command.keys);
+      this.#order.append(chain);
+      if (chain.waits === 0) this.#ready.push(chain);
     }
     this.#last.commands.push({ command, receiver, context, tag });
     this.#flushLater();
@@ -213,7 +217,7 @@ export class OrderedSender implements CommandSender {
     this.#closing = true;
     this.#wheel.cancel(this.#probe);
     await this.#drain();
-    const heldBack = [...this.#order.groups].filter(({ commands }) => commands.length > 0);
+    const heldBack = [...this.#order.chains].filter(({ commands }) => commands.length > 0);
     if (heldBack.length > 0) {
       // out of turn: most clients keep the order, and else it would never be sent
       this.#ready = heldBack;
@@ -253,10 +257,10 @@ export class OrderedSender implements CommandSender {
     }
   }
 
-  /** Sends the commands of groups: all in one piece, or the first command of a single group. */
-  async #exchange(groups: CommandGroup[]): Promise<void> {
-    const commands = groups.flatMap((group) => this.#takeCommands(group));
-    if (commands.length === 0) return this.#finish(groups);
+  /** Sends the commands of chains: all in one piece, or the first command of a single chain. */
+  async #exchange(chains: CommandChain[]): Promise<void> {
+    const commands = chains.flatMap((chain) => this.#takeCommands(chain));
+    if (commands.length === 0) return this.#finish(chains);
     const { answers, atMs, late } = await this.#run(commands.map(({ command }) => command.args));
     commands.forEach((command, index) => {
       const answer = answers[index];
@@ -264,7 +268,7 @@ export class OrderedSender implements CommandSender {
       const answered = late?.then((answers) => !(answers[index] instanceof ConnectionError));
       this.#lose(command, answer, answered);
     });
-    this.#finish(groups);
+    this.#finish(chains);
   }
 
   /**
@@ -272,7 +276,7 @@ export class OrderedSender implements CommandSender {
    * Fails those that set keys for attempts that are over, and while the node is down all: each
    * would wait for a time-out of its own.
    */
-  #takeCommands({ commands }: CommandGroup): SubmittedCommand[] {
+  #takeCommands({ commands }: CommandChain): SubmittedCommand[] {
     return commands.splice(0, this.#client.pipeline ? commands.length : 1).filter((command) => {
       const isOver = command.command.sets?.wanted === false;
       if (!isOver && !this.#down) return true;
@@ -308,11 +312,11 @@ export class OrderedSender implements CommandSender {
     if (--this.#waiting === 0) this.#onDrained?.();
   }
 
-  /** Goes on with what is left of the groups, and with what waited for them. */
-  #finish(groups: readonly CommandGroup[]): void {
-    for (const group of groups) {
-      if (group.commands.length > 0) this.#ready.push(group);
-      else this.#finish(this.#order.finish(group));
+  /** Goes on with what is left of the chains, and with what waited for them. */
+  #finish(chains: readonly CommandChain[]): void {
+    for (const chain of chains) {
+      if (chain.commands.length > 0) this.#ready.push(chain);
+      else this.#finish(this.#order.finish(chain));
     }
     if (this.#ready.length > 0) this.#flushLater();
   }
@@ -374,8 +378,8 @@ export class OrderedSender implements CommandSender {
   }
 }
 
-/** Takes as many groups as fit into one call of `pipeline`: at least one. */
-function pieceOf(ready: CommandGroup[]): CommandGroup[] {
+/** Takes as many chains as fit into one call of `pipeline`: at least one. */
+function pieceOf(ready: CommandChain[]): CommandChain[] {
   let length = 0;
   const end = ready.findIndex(({ commands }, index) => {
     length += commands.length;

@@ -6,67 +6,19 @@
 import { defineConsoleView } from "../console_view.ts";
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
-import { check, checkOptions, type Rule, SIGNAL } from "../validate.ts";
+import { check, SIGNAL } from "../validate.ts";
 import { type Address, parseAddress, type RedisAddress } from "./address.ts";
 import type { ReplyReceiver } from "./wire.ts";
-import {
-  ATTEMPT,
-  type ClientOptions,
-  CONNECT_OPTION_NAMES,
-  resolveConnectOptions,
-} from "./client_options.ts";
+import { type ClientOptions, resolveClientOptions } from "./client_options.ts";
 import { checkReplies, type CommandArgument, commandArguments } from "./command_arguments.ts";
 import type { Command } from "./encoder.ts";
-import { Connection, type ConnectionOptions } from "./connection.ts";
-import { REPLY_BYTES_MAX, REPLY_ELEMENTS_MAX } from "./decoder.ts";
+import { Connection } from "./connection.ts";
 import { isServing } from "./dialer.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply, Reply } from "./reply.ts";
 import { textReply } from "./reply.ts";
 
 export type { ClientOptions };
-
-/** Default silence while replies are due after which a connection is replaced, in milliseconds. */
-const STALL_TIMEOUT_MS = 2_000;
-/** Default of `replyTimeoutMs`, as a multiple of `stallTimeoutMs`. */
-const REPLY_TIMEOUT_STALLS = 5;
-
-const OPTION_NAMES: readonly (keyof ClientOptions)[] = [
-  ...CONNECT_OPTION_NAMES,
-  "stallTimeoutMs",
-  "replyTimeoutMs",
-  "replyBytesMax",
-  "replyElementsMax",
-];
-
-/** The rule for time-outs and limits; `Infinity` turns one off. */
-const LIMIT: Rule = {
-  type: "number",
-  text: "must be greater than 0",
-  holds: (it: number) => it > 0,
-};
-
-/**
- * Fills in the defaults of the client's options and checks them.
- *
- * @param options The user's options.
- * @param addresses The servers that the options are for.
- */
-export function resolveClientOptions(
-  options: ClientOptions = {},
-  addresses: readonly RedisAddress[] = [],
-): ConnectionOptions {
-  checkOptions(ATTEMPT, options, OPTION_NAMES);
-  const {
-    stallTimeoutMs = STALL_TIMEOUT_MS,
-    replyTimeoutMs = REPLY_TIMEOUT_STALLS * stallTimeoutMs,
-    replyBytesMax = REPLY_BYTES_MAX,
-    replyElementsMax = REPLY_ELEMENTS_MAX,
-  } = options;
-  const limits = { stallTimeoutMs, replyTimeoutMs, replyBytesMax, replyElementsMax };
-  for (const [name, value] of Object.entries(limits)) check(ATTEMPT, name, value, LIMIT);
-  return { ...resolveConnectOptions(options, addresses), ...limits };
-}
 
 /** Options of {@linkcode RedisClient.send}. */
 export interface SendOptions {

@@ -6,9 +6,18 @@
 import type { GetCredentials } from "../credentials.ts";
 import { connect as connectDefault } from "../transport/default.ts";
 import type { Connect, TlsOptions } from "../transport/transport.ts";
-import { checkAll, FUNCTION, POSITIVE, type Rules } from "../validate.ts";
+import {
+  check,
+  checkAll,
+  checkOptions,
+  FUNCTION,
+  POSITIVE,
+  type Rule,
+  type Rules,
+} from "../validate.ts";
 import type { RedisAddress } from "./address.ts";
 import type { ConnectionOptions } from "./connection.ts";
+import { REPLY_BYTES_MAX, REPLY_ELEMENTS_MAX } from "./decoder.ts";
 
 /** Default timeout for opening a connection, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 1_000;
@@ -113,7 +122,7 @@ const CONNECT_RULES: Rules = {
 };
 
 /** The call that fails if an option is wrong, for messages. */
-export const ATTEMPT = "connect to Redis";
+const ATTEMPT = "connect to Redis";
 
 /**
  * Fills in the defaults of the options for reaching a server, and checks them.
@@ -130,6 +139,41 @@ export function resolveConnectOptions(
   checkAll(ATTEMPT, { connectTimeoutMs, clientName, credentials, connect }, CONNECT_RULES);
   const ownTls = tls === undefined ? {} : checkTls(tls, addresses);
   return { connectTimeoutMs, tls: ownTls, clientName, credentials, connect };
+}
+
+/** Default silence while replies are due after which a connection is replaced, in milliseconds. */
+const STALL_TIMEOUT_MS = 2_000;
+/** Default of `replyTimeoutMs`, as a multiple of `stallTimeoutMs`. */
+const REPLY_TIMEOUT_STALLS = 5;
+
+/** The rule for time-outs and limits; `Infinity` turns one off. */
+const LIMIT: Rule = {
+  type: "number",
+  text: "must be greater than 0",
+  holds: (it: number) => it > 0,
+};
+
+/**
+ * Fills in the defaults of the client's options and checks them.
+ *
+ * @param options The user's options.
+ * @param addresses The servers that the options are for.
+ */
+export function resolveClientOptions(
+  options: ClientOptions = {},
+  addresses: readonly RedisAddress[] = [],
+): ConnectionOptions {
+  const limitNames = ["stallTimeoutMs", "replyTimeoutMs", "replyBytesMax", "replyElementsMax"];
+  checkOptions(ATTEMPT, options, [...CONNECT_OPTION_NAMES, ...limitNames]);
+  const {
+    stallTimeoutMs = STALL_TIMEOUT_MS,
+    replyTimeoutMs = REPLY_TIMEOUT_STALLS * stallTimeoutMs,
+    replyBytesMax = REPLY_BYTES_MAX,
+    replyElementsMax = REPLY_ELEMENTS_MAX,
+  } = options;
+  const limits = { stallTimeoutMs, replyTimeoutMs, replyBytesMax, replyElementsMax };
+  for (const [name, value] of Object.entries(limits)) check(ATTEMPT, name, value, LIMIT);
+  return { ...resolveConnectOptions(options, addresses), ...limits };
 }
 
 const TLS_NAMES: readonly (keyof TlsOptions)[] = ["caCerts", "cert", "key", "serverName"];

@@ -8,6 +8,7 @@ import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/wire.ts";
 import type { Command } from "../redis/encoder.ts";
 import type { ConnectionError, ReplyError } from "../redis/errors.ts";
+import type { RawReply } from "../redis/reply.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 import type { Release } from "./scripts/script.ts";
 
@@ -76,6 +77,31 @@ export interface CommandSender {
   leave?(refusal: ReplyError): void;
   /** Closes for good, after a moment for replies that are due. Must settle in bounded time. */
   close(): Promise<void>;
+}
+
+/**
+ * Sends commands in one piece, and resolves to their replies, of which some may be errors.
+ *
+ * @param connection The connection to the server.
+ * @param commands At least one.
+ * @param keys The keys of locks that they name.
+ * @throws {ConnectionError} If one of them gets no reply.
+ */
+export function repliesTo(
+  connection: CommandSender,
+  commands: readonly (readonly string[])[],
+  keys: readonly string[] = [],
+): Promise<RawReply[]> {
+  return new Promise((resolve, reject) => {
+    const replies: RawReply[] = [];
+    const receiver: ReplyReceiver = {
+      onReply(reply) { // in the order of the commands, as they have all of the keys or none
+        if (replies.push(reply) === commands.length) resolve(replies);
+      },
+      onFailure: reject,
+    };
+    for (const args of commands) connection.submit({ args, keys }, receiver);
+  });
 }
 
 /** What a sender reports to its node. */

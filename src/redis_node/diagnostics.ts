@@ -14,11 +14,10 @@ import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import { ReplyError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
 import { type Reply, textReply, timeReplyMs } from "../redis/reply.ts";
-import type { CommandSender } from "./command_sender.ts";
+import { type CommandSender, repliesTo } from "./command_sender.ts";
 import type { RedisNode } from "./redis_node.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
-import { repliesTo } from "./replies.ts";
 import { isDemoted } from "./refusals.ts";
 
 /**

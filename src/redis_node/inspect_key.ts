@@ -6,9 +6,8 @@
 import type { KeyState } from "../quorum/lock_node.ts";
 import { ProtocolError, ReplyError } from "../redis/errors.ts";
 import { textReply, timeReplyMs } from "../redis/reply.ts";
-import type { CommandSender } from "./command_sender.ts";
+import { type CommandSender, repliesTo } from "./command_sender.ts";
 import { isWrongType } from "./refusals.ts";
-import { repliesTo } from "./replies.ts";
 import { queueOf } from "./scripts/queue.ts";
 import { READERS_PREFIX, SHARED } from "./scripts/readers.ts";
 

@@ -7,10 +7,9 @@
 import type { QuorumNode } from "../quorum/quorum_node.ts";
 import { ProtocolError, ReplyError } from "../redis/errors.ts";
 import { textReply } from "../redis/reply.ts";
-import type { CommandSender } from "./command_sender.ts";
+import { type CommandSender, repliesTo } from "./command_sender.ts";
 import { diagnose } from "./diagnostics.ts";
 import { RedisNode } from "./redis_node.ts";
-import { repliesTo } from "./replies.ts";
 
 /**
  * How many keys a server looks at in one step: a connection takes no longer reply than 1 MiB, so

@@ -58,7 +58,7 @@ export class PendingReleases {
   }
 
   /** Takes a ticket out of the queues for the keys; for that no connection is made. */
-  leave(keys: readonly string[], ticketId: string): void {
+  leaveQueues(keys: readonly string[], ticketId: string): void {
     const ticket = { ticketId } as QueueTicket; // nothing else of it is read
     // no key has that value
     const leave = this.#pending({ keys, value: ticketId, ttlMs: QUEUE_TTL_MS, ticket });

@@ -135,7 +135,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
-    this.#pendingReleases.leave(keys, ticketId);
+    this.#pendingReleases.leaveQueues(keys, ticketId);
   }
 
   async close(): Promise<void> {

@@ -23,8 +23,12 @@ import { timeReplyMs } from "../redis/reply.ts";
 import { backoffMs, BACKOFFS } from "../time/backoff.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
-import type { ChannelListener, CommandSender, ServerAccess } from "./command_sender.ts";
-import { repliesTo } from "./replies.ts";
+import {
+  type ChannelListener,
+  type CommandSender,
+  repliesTo,
+  type ServerAccess,
+} from "./command_sender.ts";
 import { readMessage, WAKE_CHANNEL } from "./scripts/queue.ts";
 
 /** How long a subscription must last for the delay to start over, in milliseconds. */
@@ -59,29 +63,33 @@ const UNANSWERED_MAX = 5;
 
 const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** What was asked of the server or of a client: it ends by this once it has begun. */
+/** One subscription, from when it is asked for. */
 interface Attempt {
+  /** Aborts when it is not needed any more. */
   readonly ended: AbortController;
+  /** Resolves once the server has confirmed it, to what ends it. */
   readonly end: Promise<() => unknown>;
+  /** When the server confirmed it, by the monotonic clock; `undefined` if it has not. */
+  confirmedMs: number | undefined;
+  /** Whether the replies to a probe are due. */
+  probing: boolean;
+  /** Whether a message has come since the last probe. */
+  heard: boolean;
+  /** Whether a probe has shown that messages arrive. */
+  listening: boolean;
 }
 
 /** The notifications of one node. */
 export class ReleaseSubscription {
   readonly #server: ServerAccess;
   readonly #commands: CommandSender;
+  /** Who is notified; `undefined` while it is closed. */
   #listener: ReleaseListener | undefined = undefined;
   #nodeIndex = 0;
-  #open = false;
-  /** What was asked for last; `undefined` if that is over. */
+  /** The last attempt; `undefined` if that is over. */
   #attempt: Attempt | undefined = undefined;
   /** How many were lost in a row. */
   #losses = 0;
-  /** When the server confirmed it, by the monotonic clock; `undefined` if it has not. */
-  #sinceMs: number | undefined = undefined;
-  /** Whether the replies to a probe are due. */
-  #probing = false;
-  /** Whether a message has come since the last probe. */
-  #heard = false;
   /** How many probes in a row have had no receiver. */
   #unreceived = 0;
   /**
@@ -92,7 +100,6 @@ export class ReleaseSubscription {
   #unansweredMs = -Infinity;
   /** Waits for what was asked for, or for the next step. */
   #timer: TimerEntry | undefined = undefined;
-  #listening = false;
   #closing: Promise<unknown> = Promise.resolve();
 
   /**
@@ -106,13 +113,12 @@ export class ReleaseSubscription {
 
   /** Whether the node sends notifications: a ticket in its queue would be dropped otherwise. */
   get listening(): boolean {
-    return this.#listening;
+    return this.#attempt?.listening === true;
   }
 
   /** Subscribes; does nothing if that was begun before. */
   subscribe(listener: ReleaseListener, nodeIndex: number): void {
-    if (this.#open) return;
-    this.#open = true;
+    if (this.#listener) return;
     this.#listener = listener;
     this.#nodeIndex = nodeIndex;
     this.#begin();
@@ -120,7 +126,7 @@ export class ReleaseSubscription {
 
   /** Ends the subscription; resolves once its connection is closed. */
   close(): Promise<unknown> {
-    this.#open = false;
+    this.#listener = undefined;
     this.#losses = 0;
     const closing = this.#closing;
     const closed = Promise.all([closing, this.#end()]);
@@ -133,8 +139,9 @@ export class ReleaseSubscription {
    */
   onOpen(): void {
     // mutation: subscription-outlives-its-server
-    if (this.#sinceMs !== undefined) this.#probe(); // this may be another server
-    else if (this.#open && !this.#attempt) this.#begin();
+    const attempt = this.#attempt;
+    if (attempt?.confirmedMs !== undefined) this.#probe(attempt); // this may be another server
+    else if (this.#listener && !attempt) this.#begin();
   }
 
   /** The server does not allow what it takes. */
@@ -150,7 +157,7 @@ export class ReleaseSubscription {
     const ended = new AbortController();
     const isLive = () => this.#attempt === attempt;
     const listener: ChannelListener = {
-      onMessage: (message) => isLive() && this.#onMessage(message),
+      onMessage: (message) => isLive() && this.#onMessage(attempt, message),
       onLost: () => isLive() && this.#lose(),
     };
     // Later, because the client may call the listener at once.
@@ -158,14 +165,15 @@ export class ReleaseSubscription {
       ended.signal.throwIfAborted();
       return this.#server.subscribe!(this.#channel, listener, ended.signal);
     });
-    const attempt = this.#attempt = { ended, end };
+    const flags = { probing: false, heard: false, listening: false };
+    const attempt: Attempt = this.#attempt = { ended, end, confirmedMs: undefined, ...flags };
     this.#wait(SUBSCRIBE_MS_MAX, listener.onLost);
     end.then(() => {
       if (!isLive()) return;
       this.#server.wheel.cancel(this.#timer);
-      this.#sinceMs = this.#nowMs;
+      attempt.confirmedMs = this.#nowMs;
       this.#unanswered = 0;
-      this.#probe();
+      this.#probe(attempt);
     }, (error) => isLive() && this.#onFailed(error));
   }
 
@@ -192,8 +200,8 @@ export class ReleaseSubscription {
    * Text that is no ticket is a probe, or sent by somebody else; the listener ignores tickets that
    * it does not know.
    */
-  #onMessage(bytes: string | Uint8Array): void {
-    this.#heard = true;
+  #onMessage(attempt: Attempt, bytes: string | Uint8Array): void {
+    attempt.heard = true;
     const text = ArrayBuffer.isView(bytes) ? decoder.decode(bytes) : bytes;
     const message = typeof text === "string" ? readMessage(text) : undefined;
     if (message) this.#listener!.onQueueMessage(this.#nodeIndex, message);
@@ -201,7 +209,7 @@ export class ReleaseSubscription {
 
   #lose(): void {
     const { random } = this.#server.wheel;
-    if (this.#nowMs - (this.#sinceMs ?? Infinity) >= STABLE_MS) this.#losses = 0;
+    if (this.#nowMs - (this.#attempt?.confirmedMs ?? Infinity) >= STABLE_MS) this.#losses = 0;
     this.#end();
     this.#wait(backoffMs(random, BACKOFFS.server, this.#losses++), () => this.#begin());
     this.#listener!.onUnsubscribed(this.#nodeIndex);
@@ -210,8 +218,7 @@ export class ReleaseSubscription {
   /** Ends the last attempt, also one of which the server has not confirmed the subscription yet. */
   #end(): Promise<unknown> {
     const attempt = this.#attempt;
-    this.#attempt = this.#sinceMs = undefined;
-    this.#listening = false;
+    this.#attempt = undefined;
     this.#server.wheel.cancel(this.#timer);
     if (!attempt) return this.#closing;
     attempt.ended.abort();
@@ -242,23 +249,22 @@ export class ReleaseSubscription {
    * Asks for the time and sends a message to itself, which shows that `PUBLISH` is allowed and that
    * messages arrive.
    *
+   * @param attempt The subscription that is to receive it.
    * @param again Whether it only checks once more, on the same connections: then the listener is
    * called only if something has changed.
    */
-  async #probe(again = false): Promise<void> {
-    if (this.#probing) return;
-    const attempt = this.#attempt;
-    this.#probing = true;
-    this.#heard = false;
-    const probe = () => this.#probe(again);
+  async #probe(attempt: Attempt, again = false): Promise<void> {
+    if (attempt.probing) return;
+    attempt.probing = true;
+    attempt.heard = false;
+    const probe = () => this.#probe(attempt, again);
     const sentMs = this.#nowMs;
     const commands = [["TIME"], ["PUBLISH", this.#channel, ""]];
     const [time, receivers] = await repliesTo(this.#commands, commands).catch(() => []);
-    this.#probing = false;
-    if (this.#sinceMs === undefined) return;
-    if (this.#attempt !== attempt) return void this.#probe();
+    attempt.probing = false;
+    if (this.#attempt !== attempt) return; // it is over
     if (receivers === undefined) {
-      this.#listening = false;
+      attempt.listening = false;
       this.#listener!.onUnsubscribed(this.#nodeIndex); // until commands are possible again
       if (this.#commands.open) this.#wait(BUSY_DELAY_MS, probe);
     } else if (receivers instanceof ReplyError) {
@@ -266,19 +272,19 @@ export class ReleaseSubscription {
       else this.#wait(BUSY_DELAY_MS, probe);
     } else if (typeof receivers === "number" && receivers > 0) {
       this.#unreceived = 0;
-      const known = again && this.#listening;
-      this.#listening = true;
+      const known = again && attempt.listening;
+      attempt.listening = true;
       const timeMs = timeReplyMs(time);
       const { receivedAtMs: receivedMs } = this.#commands;
       const reading = timeMs === undefined ? undefined : { timeMs, sentMs, receivedMs };
       if (!known) this.#listener!.onSubscribed(this.#nodeIndex, reading);
       this.#wait(HEARD_MS_MAX, () => {
-        if (!this.#heard) this.#lose();
-        else if (this.#commands.unconnected) this.#wait(PROBE_MS, () => this.#probe(true));
+        if (!attempt.heard) this.#lose();
+        else if (this.#commands.unconnected) this.#wait(PROBE_MS, () => this.#probe(attempt, true));
       });
     } else {
-      if (this.#listening) this.#listener!.onUnsubscribed(this.#nodeIndex);
-      this.#listening = false;
+      if (attempt.listening) this.#listener!.onUnsubscribed(this.#nodeIndex);
+      attempt.listening = false;
       this.#onUnreceived(probe);
     }
   }

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertGreater, assertLess, assertRejects } from "@std/assert";
 import { createRedlock, QuorumError, type Redlock, type RedlockOptions } from "../../mod.ts";
 import { parseAddress } from "../../src/redis/address.ts";
-import { resolveClientOptions } from "../../src/redis/client.ts";
+import { resolveClientOptions } from "../../src/redis/client_options.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
 import { redisServer } from "../../src/redis_node/redis_server.ts";
 import { redlockOn } from "../../src/redlock.ts";

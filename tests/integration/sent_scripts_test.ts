@@ -2,7 +2,7 @@
 import { assertEquals, assertLessOrEqual } from "@std/assert";
 import { createRedlock } from "../../mod.ts";
 import { parseAddress } from "../../src/redis/address.ts";
-import { resolveClientOptions } from "../../src/redis/client.ts";
+import { resolveClientOptions } from "../../src/redis/client_options.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
 import { redisServer } from "../../src/redis_node/redis_server.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";

@@ -7,7 +7,7 @@ import { commandNode, type CommandNodeOptions } from "../../src/nodes/mod.ts";
 import { publishedNode } from "../../src/nodes/published_node.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import { connect, type RedisClient } from "../../src/redis/mod.ts";
-import { resolveClientOptions } from "../../src/redis/client.ts";
+import { resolveClientOptions } from "../../src/redis/client_options.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
 import { redisServer } from "../../src/redis_node/redis_server.ts";
 import { type NodeToTest, startNodes } from "../../src/testing/mod.ts";

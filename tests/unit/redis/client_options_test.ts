@@ -1,11 +1,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { createRedlock } from "../../../src/create_redlock.ts";
 import { parseAddress } from "../../../src/redis/address.ts";
-import {
-  type ClientOptions,
-  RedisClient,
-  resolveClientOptions,
-} from "../../../src/redis/client.ts";
+import { RedisClient } from "../../../src/redis/client.ts";
+import { type ClientOptions, resolveClientOptions } from "../../../src/redis/client_options.ts";
 
 const SECURE = [parseAddress("redis://h"), parseAddress("valkeys://i")];
 const NAMES =

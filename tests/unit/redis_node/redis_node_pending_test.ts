@@ -144,7 +144,7 @@ test("PendingReleases lets go of what is not needed any more, although its node 
   let looks = 0;
   const untilMs = () => looks++ && -1;
   releases.add(Object.defineProperty({} as PendingRelease, "untilMs", { get: untilMs }));
-  for (let id = 0; id < 1_000; id++) releases.leave(["k"], `id:${id}`);
+  for (let id = 0; id < 1_000; id++) releases.leaveQueues(["k"], `id:${id}`);
   looks = 0;
   releases.sendAll();
   assertEquals(looks, 0);
