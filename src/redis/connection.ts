@@ -307,11 +307,12 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     const again = this.#state === "down";
     // mutation: database-not-awaited
     const awaited = again || database !== 0;
+    // so that nothing but the login is written until `#opened`
     const queue = awaited ? new CommandQueue() : this.#queue;
     this.#login.begin(this.#address, clientName, again, queue);
     const limits = { replyBytesMax, replyElementsMax, secrets };
     const wire = this.#wire = new Wire(transport, this, queue, limits);
-    wire.begin();
+    wire.beginRead();
     if (this.#wire !== wire) return; // it is lost already
     if (this.#login.due === 0) this.#dialer.stop();
     if (awaited) wire.flush();

@@ -57,9 +57,9 @@ export class SilenceWatch {
   quietTicks = 0;
   /** Whether a look is due. */
   watching = false;
-  /** How many replies there are once each command has its own that was written before a look. */
+  /** How many commands were written in all until a look; it is over once they have replies. */
   #due = 0;
-  /** How many looks ago that look was. */
+  /** How many looks ago that was. */
   #dueTicks = 0;
 
   /**

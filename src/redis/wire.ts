@@ -241,7 +241,7 @@ export class Wire {
   }
 
   /** Begins to read; the stream may be lost before this returns. */
-  begin(): void {
+  beginRead(): void {
     if (!this.#transport.receive) this.#buffer = new Uint8Array(READ_BUFFER_BYTES);
     this.#read();
   }
@@ -253,9 +253,9 @@ export class Wire {
   flush(): void {
     if (!this.#flushing) {
       this.#flushing = true;
-      if (writes.push(this.#begin) === 1) queueMicrotask(writeAll);
+      if (writes.push(this.#beginWrite) === 1) queueMicrotask(writeAll);
     } else if (this.queue.length - this.queue.sent >= QUEUED_MAX && !this.#gathering) {
-      this.#begin();
+      this.#beginWrite();
     }
   }
 
@@ -270,7 +270,7 @@ export class Wire {
   // stream can do that.
 
   /** Writes what is queued, unless a piece is being written: then that takes it along. */
-  readonly #begin = (): void => {
+  readonly #beginWrite = (): void => {
     if (this.#bytes.length === 0) this.#write();
   };
 

@@ -1,10 +1,20 @@
 /**
- * A node on one Redis server, over a client that sends its commands (`command_sender.ts`).
+ * A node on one Redis server: it puts requests as commands, and answers them by the replies. Read
+ * these files in this order; the first three are all that a plain lock needs.
  *
- * Which operation a request is says `operations.ts`, what that operation is the table in
- * `scripts/script.ts`. Releases and extensions of one tick go out together (`request_group.ts`).
- * What comes back is read here: releases that did not arrive go to `pending_releases.ts`, grants
- * that may not count to `restart_guard.ts`. Notifications come over `release_subscription.ts`.
+ * | file                      | its part                                                       |
+ * | ------------------------- | -------------------------------------------------------------- |
+ * | `operations.ts`           | which operation a request is, and its command; each operation  |
+ * |                           | is in `scripts/`, whose table is in `script.ts`                |
+ * | `command_sender.ts`       | what a node needs of the client that reaches the server: that  |
+ * |                           | of `redis_server.ts`, or any other one, in `../nodes/`         |
+ * | `redis_node.ts`           | when a command goes out, and what its reply answers            |
+ * | `refusals.ts`             | what the error replies mean                                    |
+ * | `request_group.ts`        | releases and extensions of one tick go out as one command      |
+ * | `pending_releases.ts`     | releases that did not arrive go out again                      |
+ * | `release_subscription.ts` | notifications                                                  |
+ * | `restart_guard.ts`        | grants are withheld until it is known that they count          |
+ * | `operated_node.ts`        | what operators ask: `inspect_key.ts`, `diagnostics.ts`         |
  *
  * A script goes out whole (`EVAL`) the first time on a connection and by its digest (`EVALSHA`)
  * from then on. So a server that does not know it needs no second round trip, in which the client's
@@ -106,10 +116,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   extend(request: QuorumRequest, nodeIndex: number): void {
-    const operation = extendOperation(request);
-    const alone = request.keys.length > 1 || request.guardMs;
-    if (alone) this.#send(operation, request, nodeIndex);
-    else this.#grouping.ask(operation, request, nodeIndex);
+    this.#grouping.ask(extendOperation(request), request, nodeIndex);
   }
 
   raiseCounters(request: QuorumRequest, nodeIndex: number): void {
@@ -181,20 +188,27 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const { operation: { sha1 }, request, whole } = asked;
     // again, because the first commands are submitted before their connection is open
     if (sha1 !== undefined && whole) this.#sentScripts.add(sha1);
-    if (reply instanceof ReplyError) return this.#onErrorReply(explained(reply), asked, nodeIndex);
-    if (!(request instanceof RequestGroup)) return this.#onAnswer(reply, asked, nodeIndex);
-    const { single, requests } = request;
+    if (reply instanceof ReplyError) this.#onErrorReply(explained(reply), asked, nodeIndex);
+    else if (request instanceof RequestGroup) this.#onGroupAnswer(reply, request, nodeIndex);
+    else this.#onAnswer(reply, asked, nodeIndex);
+  }
+
+  #onGroupAnswer(reply: RawReply, { single, requests }: RequestGroup, nodeIndex: number): void {
     const replies = Array.isArray(reply) ? reply : [];
     for (let index = 0; index < requests.length; index++) {
       // mutation: group-answers-the-neighbour
       const answer: RawReply = replies[index] ?? null;
-      const answered: Asked = { operation: single, request: requests[index], whole };
-      if (answer instanceof ReplyError) this.#onErrorReply(answer, answered, nodeIndex);
-      else this.#onAnswer(answer, answered, nodeIndex);
+      const request = requests[index];
+      if (answer instanceof ReplyError) this.#onRequestRefused(answer, single, request, nodeIndex);
+      else this.#onAnswer(answer, { operation: single, request }, nodeIndex);
     }
   }
 
-  #onAnswer(reply: RawReply, { operation, request, withheld }: Asked, nodeIndex: number): void {
+  #onAnswer(
+    reply: RawReply,
+    { operation, request, withheld }: Omit<Asked, "whole">,
+    nodeIndex: number,
+  ): void {
     const atMs = this.connection.receivedAtMs;
     const outcome = operation.read(reply, request);
     if (outcome === undefined) {

@@ -75,12 +75,13 @@ export class Grouping {
   }
 
   /**
-   * Puts a request for one key to the node, with others of its kind in this tick if there is a
-   * script for many.
+   * Puts a request to the node, with others of this tick if there is a script for many and it is
+   * one for them: not for several keys, and not under the restart guard.
    */
   ask(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
     const { connection } = this;
-    if (!connection?.open || !connection.writeSoon || !operation.many) {
+    const alone = !operation.many || request.keys.length > 1 || request.guardMs;
+    if (alone || !connection?.open || !connection.writeSoon) {
       return this.#send(operation, request, nodeIndex);
     }
     // A release that has waited for a connection has the index 0.

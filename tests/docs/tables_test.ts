@@ -4,7 +4,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import * as hasp from "../../mod.ts";
 import { createRedlock } from "../../mod.ts";
 import * as redis from "../../src/redis/mod.ts";
-import { resolveClientOptions } from "../../src/redis/client.ts";
+import { resolveClientOptions } from "../../src/redis/client_options.ts";
 import { LockOptions, type RedlockOptions } from "../../src/options.ts";
 import { listFiles } from "../support/source_code.ts";
 import { PAGES, REPOSITORY_URL, ROOT, type Table, tablesOf } from "./pages.ts";

@@ -12,7 +12,7 @@ export type { Lock } from "../../../src/lock/lock.ts";
 export type { RedlockOptions } from "../../../src/options.ts";
 export { LockOptions } from "../../../src/options.ts";
 export { parseAddress } from "../../../src/redis/address.ts";
-export { resolveClientOptions } from "../../../src/redis/client.ts";
+export { resolveClientOptions } from "../../../src/redis/client_options.ts";
 export { RedisNode } from "../../../src/redis_node/redis_node.ts";
 export { redisServer } from "../../../src/redis_node/redis_server.ts";
 export { insideOf, Redlock, redlockOn } from "../../../src/redlock.ts";
