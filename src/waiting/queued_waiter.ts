@@ -8,14 +8,15 @@
  * **When it asks**: at the earliest of these times, because a notification is a hint and never
  * more.
  *
- * - A node has notified it (`#planNotified`), unless the lock is left to clients of other libraries
+ * - `#notifiedMs`: a node has notified it, and the lock is not left to clients of other libraries
  *   for a moment.
- * - Another's turn is over, and that client has not used it; or a key expires that a lock which has
+ * - `#turn.endMs`: another's turn is over, and was not used; or a key expires that a lock which has
  *   ended kept ({@linkcode WatchedTurn}).
- * - Too few nodes can notify it, or answered, so it polls (`#planUnnotified`).
- * - So many of the keys in its way have expired that a quorum is possible; or, ever more rarely,
- *   nothing has happened (`#hearVotes`).
- * - Other nodes can notify it than when it last asked (`#joinMs`).
+ * - `#news.expiryMs`: a key expires that another took.
+ * - `#askMs`, for any other reason: so many of the keys in its way have expired that a quorum is
+ *   possible, or nothing has happened, ever more rarely (`#heardDelayMs`); too few nodes can notify
+ *   it, or answered, so it polls (`#planUnnotified`); or other nodes can notify it than when it last
+ *   asked (`#joinMs`).
  *
  * **Its life.** It is made for the first call of this client that must wait, and serves one call
  * after another. While the client has the lock it is parked, and the release takes the ticket out
@@ -242,23 +243,24 @@ export class QueuedWaiter implements TicketListener {
   onQueueMessage(nodeIndex: number, { notice, waitMs, place }: QueueMessage): void {
     // the lock is this client's: its release takes the ticket out and notifies the next
     if (this.#parked) return;
+    const news = this.#news;
     const bit = 1 << nodeIndex;
-    if (notice === "taken" && place === this.#news.place) this.#news.freeOn &= ~bit;
+    if (notice === "taken" && place === news.place) news.freeOn &= ~bit;
     if (notice === "turn" || notice === "beside") {
-      if (this.#news.notifiedBy === 0) {
+      if (news.notifiedBy === 0) {
         this.resource.concede(this.#nowMs, this.#random);
-        this.#news.place = place;
+        news.place = place;
       }
-      this.#news.notifiedBy |= bit;
-      if (place === this.#news.place) this.#news.freeOn |= bit;
-      if (notice === "turn") this.#news.hasTurn = true;
+      news.notifiedBy |= bit;
+      if (place === news.place) news.freeOn |= bit;
+      if (notice === "turn") news.hasTurn = true;
       this.#inARow.idles = this.#inARow.joins = 0;
       if (this.#pause) this.#planNotified();
     } else if (this.#unanswered || !this.#turn.watch(place)) {
       return;
     } else if (notice === "taken") {
       if (this.#turn.onTaken(nodeIndex)) {
-        this.#news.expiryMs = this.#nowMs + waitMs! + this.#staggerMs;
+        news.expiryMs = this.#nowMs + waitMs! + this.#staggerMs;
       }
     } else {
       const laterMs = OVERTAKE_LATER_MS * (0.5 + this.#random.fraction());
