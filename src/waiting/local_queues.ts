@@ -165,7 +165,10 @@ export class LocalQueues {
   noteReleased(name: string, othersWait: boolean): void {
     // mutation: release-forgets-who-waits
     if (othersWait) this.remember(name);
-    else if (!this.#contended.get(name)?.isForeignSeen(this.#nowMs)) this.#contended.delete(name);
+    else {
+      const nowMs = this.#nodeSet.wheel.clock.monotonicMs();
+      if (!this.#contended.get(name)?.isForeignSeen(nowMs)) this.#contended.delete(name);
+    }
   }
 
   /** The first call has the lock now, or one that did not queue up while no call is the first. */
@@ -218,10 +221,6 @@ export class LocalQueues {
     this.#owners.set(name, caller);
     queue.waiter?.requeue();
     goOn();
-  }
-
-  get #nowMs(): number {
-    return this.#nodeSet.wheel.clock.monotonicMs();
   }
 
   /**

@@ -63,7 +63,7 @@ export class ReleaseNotifications implements ReleaseListener {
   #numbers = 0;
   #open = false;
   /** One bit a node: those that send notifications now. */
-  #subscribed = 0;
+  subscribed = 0;
   /** Those that callers wait for, because they have not yet said whether they do. */
   #subscribing = 0;
   /** Those that refuse to, or never can. */
@@ -85,17 +85,12 @@ export class ReleaseNotifications implements ReleaseListener {
     });
   }
 
-  /** One bit a node: those that send notifications now. */
-  get subscribed(): number {
-    return this.#subscribed;
-  }
-
   /**
    * Whether a quorum of nodes sends notifications. Any lock is held on one of them, so no release
    * is missed.
    */
   get hasQuorum(): boolean {
-    return bitCount(this.#subscribed) >= this.#nodeSet.quorum;
+    return bitCount(this.subscribed) >= this.#nodeSet.quorum;
   }
 
   /** Whether nodes are subscribing that are worth waiting for. */
@@ -129,30 +124,27 @@ export class ReleaseNotifications implements ReleaseListener {
   onSubscribed(nodeIndex: number, reading?: TimeReading): void {
     if (!this.#open || this.#nodeSet.closed) return;
     if (reading) this.clock.read(nodeIndex, reading);
-    this.#subscribed |= 1 << nodeIndex;
-    this.#subscribing &= ~(1 << nodeIndex);
-    if (bitCount(this.#subscribed) === this.#nodeSet.quorum) this.#limitWait(SUBSCRIBE_GRACE_MS);
-    this.#announce();
+    this.subscribed |= 1 << nodeIndex;
+    if (bitCount(this.subscribed) === this.#nodeSet.quorum) this.#limitWait(SUBSCRIBE_GRACE_MS);
+    this.#waitNoLonger(1 << nodeIndex);
   }
 
   onUnsubscribed(nodeIndex: number): void {
     const bit = 1 << nodeIndex;
     // A node that is gone says so each time that it cannot be reached.
-    if (((this.#subscribed | this.#subscribing) & bit) === 0) return;
-    this.#subscribed &= ~bit;
-    this.#subscribing &= ~bit;
-    this.#announce();
+    if (((this.subscribed | this.#subscribing) & bit) === 0) return;
+    this.subscribed &= ~bit;
+    this.#waitNoLonger(bit);
   }
 
   onRefused(nodeIndex: number, error: Error): void {
     const bit = 1 << nodeIndex;
     const known = this.#refused & bit;
-    this.#subscribed &= ~bit;
-    this.#subscribing &= ~bit;
+    this.subscribed &= ~bit;
     this.#refused |= bit;
     const node = this.#nodeSet.nodes[nodeIndex].name;
     if (!known && this.#onEvent) emit(this.#onEvent, { type: "notify-refused", node, error });
-    this.#announce();
+    this.#waitNoLonger(bit);
   }
 
   /**
@@ -187,21 +179,21 @@ export class ReleaseNotifications implements ReleaseListener {
     const { wheel } = this.#nodeSet;
     wheel.cancel(this.#grace);
     this.#grace = wheel.after(delayMs, () => {
-      if (!this.isSubscribing) return;
-      this.#subscribing = 0;
-      this.#announce();
+      if (this.isSubscribing) this.#waitNoLonger(this.#subscribing);
     });
   }
 
   #end(): void {
     this.#open = false;
     this.#idle = undefined;
-    this.#subscribed = this.#subscribing = 0;
+    this.subscribed = this.#subscribing = 0;
     this.#nodeSet.wheel.cancel(this.#grace);
     for (const node of this.#nodeSet.nodes) node.unsubscribe?.();
   }
 
-  #announce(): void {
+  /** Nobody waits for these nodes any more; waiters look at which are subscribed. */
+  #waitNoLonger(nodes: number): void {
+    this.#subscribing &= ~nodes;
     for (const waiter of [...this.#waiters.values()]) waiter.onSubscriptionChange();
   }
 }
