@@ -4,6 +4,12 @@
  * among other clients by its {@linkcode QueuedWaiter}, which is handed on from one first call to
  * the next.
  *
+ * The other files in the order in which they are best read: `queued_waiter.ts` decides when the
+ * first call asks, by what `ticket.ts` knows of its position on each node, by other clients' turns
+ * (`watched_turn.ts`), and by clients of other libraries (`contended_resource.ts`).
+ * `release_notifications.ts` knows which nodes notify this client, and `shared_clock.ts` the time
+ * by which tickets are ordered.
+ *
  * @module
  */
 import { setLatest } from "../bounded_map.ts";

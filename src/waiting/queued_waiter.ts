@@ -13,9 +13,9 @@
  * - `#turn.endMs`: another's turn is over, and was not used; or a key expires that a lock which has
  *   ended kept ({@linkcode WatchedTurn}).
  * - `#news.expiryMs`: a key expires that another took.
- * - `#askMs`, for any other reason: so many of the keys in its way have expired that a quorum is
- *   possible, or nothing has happened, ever more rarely (`#heardDelayMs`); too few nodes can notify
- *   it, or answered, so it polls (`#planUnnotified`); or other nodes can notify it than when it last
+ * - `#askMs`, for any other reason. So many of the keys in its way have expired that a quorum is
+ *   possible; or nothing has happened, ever more rarely (`#heardDelayMs`). Too few nodes can notify
+ *   it, or answered, so it polls (`#planUnnotified`). Other nodes can notify it than when it last
  *   asked (`#joinMs`).
  *
  * **Its life.** It is made for the first call of this client that must wait, and serves one call

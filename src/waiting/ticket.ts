@@ -84,20 +84,6 @@ export class Ticket implements QueueTicket {
     return this.name + this.#patience + end + this.#suffix;
   }
 
-  /**
-   * How many clients are in the queue on the node with most, this one included; `undefined` if no
-   * node has reported it.
-   */
-  get queueLength(): number | undefined {
-    const lengths = this.#positions.flatMap((position) => position?.length ?? []);
-    return lengths.length > 0 ? Math.max(...lengths) : undefined;
-  }
-
-  /** The value of the keys in the way, if a node has reported it. */
-  get holderValue(): string | undefined {
-    return this.#positions.find((position) => position?.value)?.value;
-  }
-
   /** How many nodes have the ticket in their queues and can notify it. */
   get queuedCount(): number {
     return bitCount(this.#queuedOn);
@@ -119,20 +105,9 @@ export class Ticket implements QueueTicket {
   }
 
   /**
-   * How long the keys live that are in the way, in milliseconds, as the last answers said;
-   * `undefined` if they did not.
-   */
-  get remainingMs(): number | undefined {
-    const ageMs = this.#nodeSet.wheel.clock.monotonicMs() - this.#positionsMs;
-    const livesMs = this.#positions.flatMap((position) => position?.remainingMs ?? []);
-    const remainingMs = Math.max(...livesMs) - ageMs;
-    return remainingMs > 0 ? remainingMs : undefined;
-  }
-
-  /**
-   * The ticket is about to be sent. Returns whether it can be: while fewer than a quorum of nodes
-   * can notify it, it leaves the queues. As the first on a minority, it would have others wait for
-   * it, and its caller could win nothing by that.
+   * The ticket is about to be sent. Returns whether it is: while fewer than a quorum of nodes can
+   * notify it, it leaves the queues instead. As the first on a minority, it would have others wait
+   * for it, and its caller could win nothing by that.
    *
    * @param leftMs How long its caller waits yet, in milliseconds. If that is longer than what the
    * nodes know, because it has another caller now, it gets another id, in the same position.
@@ -216,6 +191,33 @@ export class Ticket implements QueueTicket {
       if (won?.grantedBy(nodeIndex) || won?.pendingOn(nodeIndex)) return;
       if (this.#sentTo & 1 << nodeIndex) this.#leaveNode(nodeIndex);
     });
+  }
+
+  // What errors say of it
+
+  /**
+   * How many clients are in the queue on the node with most, this one included; `undefined` if no
+   * node has reported it.
+   */
+  get queueLength(): number | undefined {
+    const lengths = this.#positions.flatMap((position) => position?.length ?? []);
+    return lengths.length > 0 ? Math.max(...lengths) : undefined;
+  }
+
+  /** The value of the keys in the way, if a node has reported it. */
+  get holderValue(): string | undefined {
+    return this.#positions.find((position) => position?.value)?.value;
+  }
+
+  /**
+   * How long the keys live that are in the way, in milliseconds, as the last answers said;
+   * `undefined` if they did not.
+   */
+  get remainingMs(): number | undefined {
+    const ageMs = this.#nodeSet.wheel.clock.monotonicMs() - this.#positionsMs;
+    const livesMs = this.#positions.flatMap((position) => position?.remainingMs ?? []);
+    const remainingMs = Math.max(...livesMs) - ageMs;
+    return remainingMs > 0 ? remainingMs : undefined;
   }
 
   #leaveNode(nodeIndex: number): void {
