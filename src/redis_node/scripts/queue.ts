@@ -1,54 +1,55 @@
 /**
  * The queue of clients that wait for a key, on one node.
  *
- * It is a sorted set under `hasp:queue:<key>`. A member is a ticket, `<client
+ * **Tickets.** The queue is a sorted set under `hasp:queue:<key>`. A member is a ticket, `<client
  * id>:<number>:<patience>:<end>`. Its score is the time at which its client joined, in
  * microseconds, by a clock that all clients share as well as they can: the median of the nodes'
- * clocks. Every node so gets the same score for the same ticket, and all nodes have the same order.
- * The patience is how long the client is waited for, in milliseconds: its own distance decides it,
+ * clocks. So every node gets the same score for the same ticket, and all have the same order. The
+ * patience is how long the client is waited for, in milliseconds: its own distance decides it,
  * because a near second would else overtake a far first before that one's request can arrive. The
  * end is when its wait is over, in seconds since 1970; a wait without end has none. The number of a
  * reader's ticket begins with `R` (`readers.ts`); behind a ticket for a pool follow a dot and the
  * number of a key (`pool.ts`).
  *
- * A client subscribes to one channel, `hasp:wake:<client id>`, and queues only while a quorum of
- * nodes can notify it: as the first on a minority it would keep others waiting, and win nothing.
- * What a script publishes there is a ticket, and a sign behind it:
+ * **Turns.** A script that frees a key gives the first ticket its turn (`giveTurn`). It keeps under
+ * `hasp:turn:<key>` whose turn it is, and for how long by its own clock. If nobody subscribes to
+ * the ticket's channel, the client is gone: the script drops the ticket, and goes on with the next
+ * one. A script that finds a turn over drops all who are ahead of its caller; but for 50 ms a
+ * newcomer may not do that, because others are about to. While no ticket was notified, as after the
+ * end of a key's TTL, nobody has a turn: the next ask gives it to the first. A ticket for any one
+ * of several keys has one turn at a time, so the next key that is free goes to the next ticket.
  *
- * - nothing: the key is free, and it is the ticket's turn. Or another has overtaken it: it is to
- *   ask again, and gets its position back.
- * - `+` and a time: the ticket is to ask after so many milliseconds, if nothing comes before. The
- *   key is free, and it is another's turn: the second, the fifth and the last get this message. Or
- *   a lock that has ended keeps the key until then: those get it that get the next one. Each waits
- *   at least 50 ms longer than the one before. Several at the head may be stuck; but the last has
- *   just asked, so it most likely runs.
- * - `-` and a time: another took the key, and it expires after so many milliseconds. Until then
- *   there is nothing to ask for. The first, the fourth and the last two get it, or all of four or
- *   fewer: the last but one was the last until the client joined that released the key.
- * - `*`: readers hold the key, and the ticket, a reader's, may enter beside them.
+ * **Messages.** A client subscribes to one channel, `hasp:wake:<client id>`, and queues only while
+ * a quorum of nodes can notify it: as the first on a minority it would keep others waiting, and win
+ * nothing. What a script publishes there is a ticket, and a sign behind it. `readMessage` gives
+ * each a name:
  *
- * A script that frees a key gives the first ticket its turn. It keeps under `hasp:turn:<key>` whose
- * turn it is, and for how long by its own clock. If nobody subscribes to the ticket's channel, the
- * client is gone: the script drops the ticket, and goes on with the next one. A script that finds a
- * turn over drops all who are ahead of its caller; but for 50 ms a newcomer may not do that,
- * because others are about to. While no ticket was notified, as after the end of a key's TTL,
- * nobody has a turn: the next ask gives it to the first. A ticket for any one of several keys has
- * one turn at a time, so the next key that is free goes to the next ticket.
+ * - nothing, `turn`: the key is free, and it is the ticket's turn. Or another has overtaken it: it
+ *   is to ask again, and gets its position back.
+ * - `+` and a time, `watch`: the ticket is to ask after so many milliseconds, if nothing comes
+ *   before. The key is free, and it is another's turn: the second, the fifth and the last get this
+ *   message. Or a lock that has ended keeps the key until then: those get it that get the next one.
+ *   Each waits at least 50 ms longer than the one before. Several at the head may be stuck; but the
+ *   last has just asked, so it most likely runs.
+ * - `-` and a time, `taken`: another took the key, and it expires after so many milliseconds. Until
+ *   then there is nothing to ask for. The first, the fourth and the last two get it, or all of four
+ *   or fewer: the last but one was the last until the client joined that released the key.
+ * - `*`, `beside`: readers hold the key, and the ticket, a reader's, may enter beside them.
  *
- * A ticket leaves the queue when its client gets the key, gives up, is gone, or is overtaken. One
- * whose wait is over is gone, too: its host may be stopped or cut off, with open connections. A
- * client that got the key but not the lock is put back with its old score; and so is one that was
- * overtaken because it was slow, if a quorum has agreed on its score.
+ * **Leaving.** A ticket leaves the queue when its client gets the key, gives up, is gone, or is
+ * overtaken. One whose wait is over is gone, too: its host may be stopped or cut off, with open
+ * connections. A client that got the key but not the lock is put back with its old score; and so is
+ * one that was overtaken because it was slow, if a quorum has agreed on its score.
  *
- * No client can gain much by a wrong clock. A score that is ahead of the node's clock is cut, and a
- * new ticket passes only tickets whose scores are at most {@linkcode QUEUE_LEAD_MS} before that of
- * the last one in its queues. Any other new ticket that claims to be older goes to the end. Nodes
- * may then have different scores for it, so its client learns them, and asks with a later one: a
- * client may always move itself back, and so the nodes agree again. From then on the client says
- * that a quorum has agreed, and a node that has not got the ticket takes its score as it is: a node
- * that notifies the client later than the others, or that has lost its queue, so has the same
- * order. A client that was stopped for a second or more makes no such claim, because others may
- * have passed it.
+ * **Wrong clocks.** No client can gain much by one. A score that is ahead of the node's clock is
+ * cut, and a new ticket passes only tickets whose scores are at most {@linkcode QUEUE_LEAD_MS}
+ * before that of the last one in its queues. Any other new ticket that claims to be older goes to
+ * the end. Nodes may then have different scores for it, so its client learns them, and asks with a
+ * later one: a client may always move itself back, and so the nodes agree again. From then on the
+ * client says that a quorum has agreed, and a node that has not got the ticket takes its score as
+ * it is: a node that notifies the client later than the others, or that has lost its queue, so has
+ * the same order. A client that was stopped for a second or more makes no such claim, because
+ * others may have passed it.
  *
  * The queue's key is made in the script and not given as a key: a user who may access the locked
  * keys alone can still release. If the node refuses a command on the queue, or if something else
