@@ -9,7 +9,15 @@
  */
 import { call, pcall, REDIS } from "./redis_library.ts";
 import { constructor, tableOf } from "./constructor.ts";
-import { arithmetic, compare, concatenate, index, length, setIndex } from "./operators.ts";
+import {
+  arithmetic,
+  compare,
+  concatenate,
+  described,
+  index,
+  length,
+  setIndex,
+} from "./operators.ts";
 import type {
   Block,
   Call,
@@ -586,9 +594,4 @@ function nameOf(expression: Expression): string | undefined {
     default:
       return undefined;
   }
-}
-
-/** A value that an operation cannot take, as an error says it. */
-function described(value: Value, name: string | undefined): string {
-  return name === undefined ? `a ${typeName(value)} value` : `${name} (a ${typeName(value)} value)`;
 }

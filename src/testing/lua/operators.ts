@@ -128,7 +128,11 @@ function isText(value: Value): boolean {
 }
 
 function refuse(action: string, value: Value, line: number, name: Name): never {
-  const type = typeName(value);
-  const what = name === undefined ? `a ${type} value` : `${name} (a ${type} value)`;
-  return raise(`attempt to ${action} ${what}`, { line });
+  return raise(`attempt to ${action} ${described(value, name)}`, { line });
+}
+
+/** A value that an operation cannot take, as an error says it. */
+export function described(value: Value, name: Name): string {
+  const type = `a ${typeName(value)} value`;
+  return name === undefined ? type : `${name} (${type})`;
 }
