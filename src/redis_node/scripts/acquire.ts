@@ -54,11 +54,7 @@ export const ACQUIRE_OR_WAIT: ScriptOperation = {
     FENCE_LUA,
     // Finds out whether a key is held, or is another's turn.
     `local value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
-local blocked, pttls, turns, waitMs = false, {}, {}, 0
-for index, key in ipairs(KEYS) do
-  pttls[index] = redis.call('PTTL', key)
-  blocked = blocked or pttls[index] ~= -2
-end
+local blocked, turns, waitMs = redis.call('EXISTS', unpack(KEYS)) > 0, {}, 0
 for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   turns[index] = turnAheadMs(key, ticket, asked, agreed)
   waitMs = math.max(waitMs, turns[index] or 0)
@@ -77,6 +73,6 @@ blocked = blocked or waitMs > 0`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "00022ac18560e2d057a6e0cb9a97e0045fb774fd",
+  sha1: "b6b07f0a5ea0331a9017ee5bfa12ba9d649a4e46",
   read: readAcquired,
 };

@@ -42,7 +42,7 @@ export const ACQUIRE_ANY: ScriptOperation = {
     // The key, and how many of the pool are free.
     `local number, value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
 number = tonumber(number)
-local key = KEYS[number]
+local key, own = KEYS[number], ticket and ticket .. number
 local freeCount = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))`,
     // Whether so many keys are free that the ticket of this rank may have one though it is the turn
     // of `whose`: one for each ticket ahead, and one more. That must be a pool's ticket, too.
@@ -52,14 +52,14 @@ end`,
     // Takes the key if it is free and no turn is in the way; then the ticket, and those that it
     // overtakes, leave the queues of all keys.
     `local blocked = redis.call('EXISTS', key) == 1
-local turnMs = not blocked and ticket and turnAheadMs(key, ticket .. number, asked, agreed)
+local turnMs = not blocked and ticket and turnAheadMs(key, own, asked, agreed)
 if turnMs and turnMs > 0 then
-  local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket .. number)
+  local rank = redis.call('ZRANK', 'hasp:queue:' .. key, own)
   blocked, turnMs = not isEnoughFor(rank, redis.pcall('GET', 'hasp:turn:' .. key)), false
 end
 if not blocked then
-  local leaving = ticket and take(key, ticket .. number, ttl, turnMs) or {}
-  leaving[#leaving + 1] = ticket and ticket .. number
+  local leaving = ticket and take(key, own, ttl, turnMs) or {}
+  leaving[#leaving + 1] = own
   for index, other in ipairs(ticket and KEYS or {}) do
     if index ~= number then
       local tickets = {}
@@ -73,20 +73,19 @@ if not blocked then
   return granted
 end`,
     // Says which keys are free, without a ticket.
-    `local free, pttls = 0, {}
-for index, one in ipairs(KEYS) do pttls[index] = redis.call('PTTL', one) end
+    `local free = 0
 if not ticket then
-  for index, pttl in ipairs(pttls) do
-    if pttl == -2 then free = free + math.floor(2 ^ (index - 1)) end
+  for index, one in ipairs(KEYS) do
+    if redis.call('EXISTS', one) == 0 then free = free + math.floor(2 ^ (index - 1)) end
   end
   return { free }
 end`,
     // Puts the ticket into all queues.
-    `local score, nowUs = scoreOf({ key }, ticket .. number, asked, agreed)
+    `local score, nowUs = scoreOf({ key }, own, asked, agreed)
 local heldMs, ahead, reserved, behind
 local length, foreign, waitMs = 0, 0, 0
 for index, one in ipairs(KEYS) do
-  local pttl, rank, size = pttls[index], stand(one, ticket .. index, score)
+  local pttl, rank, size = redis.call('PTTL', one), stand(one, ticket .. index, score)
   ahead, length = math.min(ahead or rank, rank), math.max(length, size)
   if pttl ~= -2 then
     foreign = math.max(foreign, (holderOf(one)))
@@ -105,7 +104,7 @@ for index, one in ipairs(KEYS) do
 end
 return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "30c839e9c6c1df603dd0f28b9d60e6266c36b1ba",
+  sha1: "a2ff1f8fd48c71bb388763165eadf0cb0db48a79",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

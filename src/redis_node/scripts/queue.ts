@@ -90,18 +90,20 @@ export const NOTIFY_LUA: string = /* @__PURE__ */ lua(
   // Sends the ticket's client a message; returns how many have received it, or an error. Those who
   // subscribe to a pattern count, too.
   `local function publish(ticket, message)
-  local id = ticket:match('^(.-):')
+  local id = ticket:match('^([^:]*):')
   return id and redis.pcall('PUBLISH', 'hasp:wake:' .. id, message) or 0
 end`,
+  // What `TIME` has replied. A script asks once.
+  `local time`,
   // How long the ticket's client waits yet; `nil` if without end.
   `local function remainingMs(ticket)
   local ends = tonumber(ticket:match('^[^:]*:%w+:%d+:(%d+)'))
-  local time = ends and redis.pcall('TIME')
-  return time and time[2] and (ends - time[1]) * 1000 - math.floor(time[2] / 1000)
+  time = time or ends and redis.pcall('TIME')
+  return ends and time[2] and (ends - time[1]) * 1000 - math.floor(time[2] / 1000)
 end`,
   // Whether the ticket's client is gone: its wait is over, or nobody subscribes to its channel.
   `local function gone(ticket)
-  local id = ticket:match('^(.-):')
+  local id = ticket:match('^([^:]*):')
   return not id or (remainingMs(ticket) or 1) <= 0 or redis.pcall('PUBSUB', 'NUMSUB', 'hasp:wake:' .. id)[2] == 0
 end`,
   // How long the ticket's turn lasts: the farther its client is, the longer.
@@ -116,7 +118,7 @@ end`,
   local before
   for _, watcher in ipairs(watchers) do
     if watcher ~= before and watcher ~= own and publish(watcher, watcher .. sign .. waitMs) ~= 0 then
-      waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS}
+      waitMs = (waitMs < ${PATIENCE_MS_MAX} and math.max(waitMs, patienceMs(watcher)) or waitMs) + ${WATCH_STEP_MS}
     end
     before = watcher
   end
@@ -126,8 +128,8 @@ end`,
   // the key expires: `-` if it was taken, `+` if a lock that has ended keeps it.
   `local function announceExpiry(key, sign, waitMs)
   local queue = 'hasp:queue:' .. key
-  local near = redis.pcall('ZRANGE', queue, 0, 4)
-  local ends = near[5] and redis.pcall('ZRANGE', queue, -2, -1)
+  local near = redis.pcall('ZRANGE', queue, '0', '4')
+  local ends = near[5] and redis.pcall('ZRANGE', queue, '-2', '-1')
   notifyWatchers(ends and { near[1], near[4], ends[1], ends[2] } or near, sign, waitMs)
 end`,
   // The name under which is kept which key a pool's ticket has its turn for, and the ticket without
@@ -135,7 +137,7 @@ end`,
   // most pools, because a user may only have the right to such names, and a cluster has them in one
   // slot by their hash tag. Keys that have nothing in common have a turn each.
   `local function poolTurnName(ticket, key)
-  local id = ticket:match('^(.*%.)%d+$')
+  local id = ticket:find('.', 1, true) and ticket:match('^(.*%.)%d+$')
   return id and 'hasp:turn:' .. (key:match('^.*%W') or '') .. id, id
 end`,
   // Whether a pool's ticket has its turn for another key: then it is passed over, so that each of
@@ -148,12 +150,12 @@ end`,
   return type(whose) == 'string' and whose:sub(1, #id) == id
 end`,
   // Whose turn it is for the key, and for how long yet: if 0 or less, the turn is over. `nil` if
-  // nobody has had one, or the ticket has left the queue.
+  // nobody has had one, or the ticket has left the queue. The caller may know who is `first` there.
   () =>
-    `local function whoseTurn(key)
+    `local function whoseTurn(key, first)
   local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
-  if type(ticket) ~= 'string' then return nil end
-  if type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' or gone(ticket) then return nil end
+  if type(ticket) ~= 'string' or gone(ticket) then return nil end
+  if ticket ~= first and type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil end
   return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
 end`,
   // Gives the turn for a free key to the first ticket in its queue, from a rank on if `from` says
@@ -164,9 +166,11 @@ end`,
   // receiver.
   () =>
     `local function giveTurn(key, own, keepsTurn, from)
-  local queue, rank, ticket, leftMs = 'hasp:queue:' .. key, from or 0, nil, 0
-  if keepsTurn then ticket, leftMs = whoseTurn(key) end
-  if ticket and ticket ~= own and leftMs > 0 then return leftMs end
+  local queue, rank = 'hasp:queue:' .. key, from or 0
+  if keepsTurn then
+    local ticket, leftMs = whoseTurn(key)
+    if ticket and ticket ~= own and leftMs > 0 then return leftMs end
+  end
   while true do
     local near = redis.pcall('ZRANGE', queue, rank, rank + 4)
     local first = near[1]
@@ -180,7 +184,7 @@ end`,
         local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
         if type(receivers) ~= 'number' or set.err then return false end
         if name then redis.pcall('SET', name, key, 'PX', waitMs) end
-        local last = near[5] and redis.pcall('ZRANGE', queue, -1, -1)[1] or near[#near]
+        local last = near[5] and redis.pcall('ZRANGE', queue, '-1', '-1')[1] or near[#near]
         return notifyWatchers({ near[2], near[5] or last, last }, '+', waitMs, own)
       end
       if type(redis.pcall('ZREM', queue, first)) == 'table' then return false end
@@ -239,10 +243,10 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
   () =>
     `local function turnAheadMs(key, own, score, agreed)
   local queue = 'hasp:queue:' .. key
-  local first, second = unpack(redis.pcall('ZRANGE', queue, 0, 1))
+  local first, second = unpack(redis.pcall('ZRANGE', queue, '0', '1'))
   if not first or first == own then return false end
   if agreed == '1' and tonumber(score) < tonumber(redis.call('ZSCORE', queue, first)) then return false end
-  local ticket, leftMs = whoseTurn(key)
+  local ticket, leftMs = whoseTurn(key, first)
   if ticket == own then return false end
   if not ticket then return giveTurn(key, own) end
   local joins = second and not redis.pcall('ZSCORE', queue, own)
@@ -270,35 +274,38 @@ end`,
   return overtaken
 end`,
   // The score that a ticket gets in the queues of the keys: `asked`, unless its client's clock may
-  // be wrong, as the head of this file says. Also returns the node's time; both in microseconds.
+  // be wrong, as the head of this file says. Also returns the node's time, both in microseconds;
+  // and whether all other tickets have lower scores.
   () =>
     `local function scoreOf(keys, ticket, asked, agreed)
-  local time = redis.call('TIME')
+  if not (time and time[2]) then time = redis.call('TIME') end
   local nowUs = time[1] * 1000000 + time[2]
-  local score, has, last = tonumber(asked), nil, 0
+  local score, last, has = tonumber(asked), 0
   for _, key in ipairs(keys) do
     local queue = 'hasp:queue:' .. key
     has = tonumber(redis.call('ZSCORE', queue, ticket) or nil) or has
-    last = math.max(last, tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]) or 0)
+    last = math.max(last, tonumber(redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')[2]) or 0)
   end
   if score > nowUs + ${QUEUE_LEAD_US} then score = has or nowUs + ${QUEUE_LEAD_US} end
-  if has then return math.max(score, has), nowUs end
-  if agreed ~= '1' and score < last - ${QUEUE_LEAD_US} then return last + 1, nowUs end
-  return score, nowUs
+  if not has and agreed ~= '1' and score < last - ${QUEUE_LEAD_US} then score = last + 1 end
+  score = math.max(score, has or score)
+  return score, nowUs, score > last
 end`,
-  // Puts a ticket into a key's queue. Returns how many are ahead of it, and how many there are.
+  // Puts a ticket into a key's queue. Returns how many are ahead of it, and how many there are. To
+  // count those ahead takes long, and the last one needs no count.
   () =>
-    `local function stand(key, ticket, score)
+    `local function stand(key, ticket, score, isLast)
   local queue = 'hasp:queue:' .. key
   redis.call('ZADD', queue, score, ticket)
-  redis.call('PEXPIRE', queue, ${QUEUE_TTL_MS})
-  return redis.call('ZRANK', queue, ticket), redis.call('ZCARD', queue)
+  redis.call('PEXPIRE', queue, '${QUEUE_TTL_MS}')
+  local size = redis.call('ZCARD', queue)
+  return isLast and size - 1 or redis.call('ZRANK', queue, ticket), size
 end`,
   // Of a key that is held: 1 if what it holds is no value of this library, else 0; and its value,
   // if that is a text. If readers hold it, that of the reader with the latest deadline.
   `local function holderOf(key)
   local found = redis.pcall('GET', key)
-  if found == 'hasp:shared' then return 0, redis.pcall('ZRANGE', 'hasp:readers:' .. key, -1, -1)[1] end
+  if found == 'hasp:shared' then return 0, redis.pcall('ZRANGE', 'hasp:readers:' .. key, '-1', '-1')[1] end
   if type(found) ~= 'string' then return 1 end
   return (found .. ':'):match('^%x*():') == 41 and 0 or 1, found
 end`,
@@ -307,30 +314,29 @@ end`,
 /**
  * The end of a script that sets nothing: puts the ticket into the queues of all keys, and replies
  * where it stands; 0 without one. By then there are `ticket`, `asked` and `agreed`, its arguments;
- * `pttls`, what `PTTL` says of each key; and `waitMs`, for how long it is another's turn, or 0.
- * A key that is held is nobody's turn. A key that is free, while another of the ticket's is held,
- * is the turn of the first in its queue; if that is the ticket itself, or if a turn for the key is
- * over, it is the turn of the next behind the ticket.
+ * and `waitMs`, for how long it is another's turn, or 0. A key that is held is nobody's turn. A key
+ * that is free, while another of the ticket's is held, is the turn of the first in its queue; if
+ * that is the ticket itself, or if a turn for the key is over, it is the turn of the next behind
+ * the ticket.
  */
 export const JOIN_LUA = `if not ticket then return 0 end
-local score, nowUs = scoreOf(KEYS, ticket, asked, agreed)
+local score, nowUs, isLast = scoreOf(KEYS, ticket, asked, agreed)
 local heldMs, ahead, length, foreign, holder, ranks = -2, 0, 0, 0, '', {}
 for index, key in ipairs(KEYS) do
-  local pttl, rank, size = pttls[index], stand(key, ticket, score)
-  ranks[index] = rank
+  local pttl, rank, size = redis.call('PTTL', key), stand(key, ticket, score, isLast)
   ahead, length = math.max(ahead, rank), math.max(length, size)
   if heldMs ~= -1 then heldMs = pttl == -1 and -1 or math.max(heldMs, pttl) end
   if pttl ~= -2 then
     local isForeign, value = holderOf(key)
     foreign, holder = math.max(foreign, isForeign), value or holder
     redis.pcall('DEL', 'hasp:turn:' .. key)
+  else
+    ranks[index] = rank
   end
 end
-for index, key in ipairs(heldMs ~= -2 and KEYS[2] and KEYS or {}) do
-  if pttls[index] == -2 then
-    local passesOn = ranks[index] == 0 or whoseTurn(key)
-    giveTurn(key, nil, true, passesOn and ranks[index] + 1)
-  end
+for index, key in ipairs(heldMs ~= -2 and KEYS or {}) do
+  local rank = ranks[index]
+  if rank then giveTurn(key, nil, true, (rank == 0 or whoseTurn(key)) and rank + 1) end
 end
 return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }`;
 

@@ -37,18 +37,18 @@ export const READERS_PREFIX = "hasp:readers:";
 
 /** The node's time, and what the scripts call. */
 const READERS_LUA: string = /* @__PURE__ */ lua(
-  `local time = redis.call('TIME')
+  `time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)`,
   // Drops readers whose deadline is over, and gives the key and the set the latest deadline of the
   // others. Without others, deletes the key, and returns true.
   `local function settle(key)
   local readers = 'hasp:readers:' .. key
-  redis.call('ZREMRANGEBYSCORE', readers, '-inf', string.format('%.0f', nowMs))
-  local latest = redis.call('ZRANGE', readers, -1, -1, 'WITHSCORES')[2]
+  redis.call('ZREMRANGEBYSCORE', readers, '-inf', nowMs)
+  local latest = redis.call('ZRANGE', readers, '-1', '-1', 'WITHSCORES')[2]
   if not latest then return redis.call('DEL', key) end
-  for _, name in ipairs({ key, readers }) do
-    redis.call('PEXPIRE', name, string.format('%.0f', latest - nowMs))
-  end
+  local ttl = string.format('%.0f', latest - nowMs)
+  redis.call('PEXPIRE', key, ttl)
+  redis.call('PEXPIRE', readers, ttl)
 end`,
   // A reader's deadline; 0 if it has none, or if it is over.
   `local function deadlineMs(key, value)
@@ -61,7 +61,7 @@ end`,
   // any.
   `local function writerAhead(key, own)
   local queue, dropped = 'hasp:queue:' .. key, false
-  local tickets = redis.pcall('ZRANGE', queue, 0, 63)
+  local tickets = redis.pcall('ZRANGE', queue, '0', '63')
   for _, ticket in ipairs(tickets) do
     if ticket == own then return nil, dropped end
     if not reads(ticket) then
@@ -100,15 +100,15 @@ export const ACQUIRE_SHARED: ScriptOperation = {
     READERS_LUA,
     // Finds out whether a writer holds a key.
     `local value, ttl, ticket, asked, agreed = unpack(ARGV)
-local blocked, pttls, turns, waitMs = false, {}, {}, 0
+local blocked, found, turns, waitMs = false, {}, {}, 0
 for index, key in ipairs(KEYS) do
-  pttls[index] = redis.call('PTTL', key)
-  blocked = blocked or pttls[index] ~= -2 and redis.pcall('GET', key) ~= 'hasp:shared'
+  found[index] = redis.pcall('GET', key)
+  blocked = blocked or found[index] and found[index] ~= 'hasp:shared'
 end`,
     // Finds out whether a writer is ahead: on a free key it may be overtaken, beside readers not.
     `local passesWriter = false
 for index, key in ipairs(ticket and not blocked and KEYS or {}) do
-  local isFree = pttls[index] == -2
+  local isFree = not found[index]
   local writer, dropped = writerAhead(key, ticket)
   if dropped and not isFree then notifyReaders(key, ticket, 0, 0) end
   if writer and isFree then
@@ -126,10 +126,10 @@ if ticket == '' then ticket = nil end`,
     // those around its own rank, if it has passed so many that all of them may be stopped.
     `if not blocked then
   for index, key in ipairs(KEYS) do
-    local isFree, readers = pttls[index] == -2, 'hasp:readers:' .. key
+    local isFree, readers = not found[index], 'hasp:readers:' .. key
     if isFree and redis.call('ZCARD', readers) > 0 then redis.call('DEL', readers) end
     local score = math.max(nowMs + ttl, deadlineMs(key, value))
-    redis.call('ZADD', readers, string.format('%.0f', score), value)
+    redis.call('ZADD', readers, score, value)
     if isFree then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
     settle(key)
     if ticket then
@@ -143,7 +143,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "6d90b2b8659cd5f93926f7e26d0362163b843457",
+  sha1: "55fcdc0b264ede3b2d966cf4307056bf866a7c80",
 };
 
 /**
@@ -173,14 +173,14 @@ for index, key in ipairs(KEYS) do
   if deadlines[index] > 0 then
     local score = math.max(nowMs + ttl, deadlines[index])
     redis.call('PEXPIRE', key, ttl)
-    redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', score), value)
+    redis.call('ZADD', 'hasp:readers:' .. key, score, value)
     settle(key)
     notifyReaders(key, nil, 0, 0)
   end
 end
 return reply`,
   ),
-  sha1: "39c60b489061a7c2c5e1f142bd0a830cf5c93e26",
+  sha1: "7e9fed98d7314c765de634b8e419c8ac9b266f31",
 };
 
 /**
@@ -203,7 +203,7 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
   local holds = deadlineMs(key, value) > 0
   if holds and kept then
     redis.call('PEXPIRE', key, kept)
-    redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', nowMs + kept), value)
+    redis.call('ZADD', 'hasp:readers:' .. key, nowMs + kept, value)
     settle(key)
     announceExpiry(key, '+', tonumber(kept))
     return true, found
@@ -213,5 +213,5 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "8e1bc896ccf41eba67c570fab2439bc650495e77",
+  sha1: "d78da3137f4e91810183880cddd5fc95e37a84b9",
 };

@@ -58,7 +58,7 @@ if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
 end
 return replies`,
   ),
-  sha1: "fe88899218dc9665878a4ec4eaecdd4ec7a61b12",
+  sha1: "0d4fd67855edebf09b188a667e578fa1b6dc009c",
 };
 
 /**
@@ -84,7 +84,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
     `local notified = giveTurn(key, nil, not found)
 return found and (notified and 2 or 1) or 0`,
   ),
-  sha1: "d77c3277770f5630ab78b45a411a5df754a17a12",
+  sha1: "d63dbac032cbe795b6acb0d9a7819f7963917793",
 };
 
 /**
@@ -110,12 +110,11 @@ end`,
   () =>
     `local waiting = false
 for index, key in ipairs(KEYS) do
-  local queue, own, hasLeft = 'hasp:queue:' .. key, ticket, false
-  if pooled then own = ticket .. index end
+  local queue, own, hasLeft = 'hasp:queue:' .. key, pooled and ticket .. index or ticket
   if ticket and not score then
     hasLeft = redis.pcall('ZREM', queue, own) == 1
   elseif count > 0 and score and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
-    redis.pcall('PEXPIRE', queue, ${QUEUE_TTL_MS})
+    redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
   end
   if hasLeft or dropped[index] or not (found[index] or pooled) then
     waiting = notifyNext(key, score and own, found[index], not dropped[index]) or waiting
@@ -158,5 +157,5 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "cccd62f001e81a220bd26216aa8c58cf83baa99c",
+  sha1: "18213f7ff6c1755d8a2d39ac9fc725597a5d3b76",
 };

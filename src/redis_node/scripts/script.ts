@@ -33,8 +33,9 @@
  * values; *fence* `hasp:fence:k`, a counter; and *turn* `hasp:turn:k`, the ticket whose turn it is.
  * For the ticket of a pool there is also the key that it has its turn for, under its own name.
  *
- * Numbers in the Lua are interpolated from constants. Names are written out, so that a reader sees
- * them; a test compares them.
+ * Numbers in the Lua are interpolated from constants. Where a command gets one, it is quoted: a
+ * server takes half a command's time to write a number as a text. Names are written out, so that a
+ * reader sees them; a test compares them.
  *
  * @module
  */

@@ -236,7 +236,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "several-keys-keep-a-free-one": [
     "nobody is notified of a key that is free while another of the caller's is held",
-    ["ipairs(heldMs ~= -2 and KEYS[2] and KEYS or {})", "ipairs({})"],
+    ["ipairs(heldMs ~= -2 and KEYS or {})", "ipairs({})"],
   ],
   "group-does-not-compare": [
     "releases of one tick do not compare",
@@ -266,8 +266,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "any-key-of-a-pool-counts": [
     "a node grants whichever key of a pool is free",
     [
-      "local key = KEYS[number]",
-      "local key = KEYS[number]\nfor _, name in ipairs(KEYS) do\n  if redis.call('EXISTS', name) == 0 then key = name break end\nend",
+      "ticket and ticket .. number\nlocal freeCount",
+      "ticket and ticket .. number\nfor _, name in ipairs(KEYS) do\n  if redis.call('EXISTS', name) == 0 then key = name break end\nend\nlocal freeCount",
     ],
   ],
   "held-key-of-a-pool-granted": [
