@@ -119,24 +119,26 @@ export class QueuedWaiter implements TicketListener {
   readonly #nodeSet: NodeSet;
   /** What its tickets are for. */
   readonly #wanted: Wanted;
-  #news = new News();
-  /** When to ask because of a notification, by the monotonic clock, as all times here. */
+  // When to ask, by the monotonic clock: at the first of these times, and of `News.expiryMs`.
+  /** Because of a notification. */
   #notifiedMs = Infinity;
-  /** The turn of another, and when to ask because it is over. */
+  /** At the end of another's turn. */
   readonly #turn: WatchedTurn;
-  /** When to ask for any other reason. */
+  /** For any other reason. */
   #askMs = Infinity;
+  // What decides about it.
+  #news = new News();
+  #inARow = new InARow();
   /** The last attempt, while too few nodes have answered it to say when a quorum is possible. */
   #unheard: Round | undefined = undefined;
-  /** How long the slowest node took to answer last, in milliseconds. */
-  #roundTripMs = 0;
-  /** How much later than the end of a key's TTL it asks, in milliseconds. */
-  #staggerMs = 0;
-  /** Whether too few nodes answered the last ask. */
+  /** Whether too few nodes answered it. */
   #unanswered = false;
   /** Whether that was because some are in quarantine. */
   #young = false;
-  #inARow = new InARow();
+  /** How long the slowest node took to answer it, in milliseconds. */
+  #roundTripMs = 0;
+  /** How much later than the end of a key's TTL it asks, in milliseconds. */
+  #staggerMs = 0;
   #pause: Pause | undefined = undefined;
   /** Whether this client has the lock. */
   #parked = false;
