@@ -251,7 +251,7 @@ async function queueAfterCooldown(call: LockCall): Promise<void> {
 
 function waitToQueue(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, settings } = call;
-  call.pool?.start();
+  call.pool?.chooseFirst();
   if (!call.queuesUp || !localQueues.isContended(call) || !claimFirst(call)) return undefined;
   call.waiter = localQueues.waiterFor(call, settings);
   if (!call.waiter) return undefined;
@@ -312,7 +312,7 @@ export async function waitToAskAgain(call: LockCall, denied: Round): Promise<voi
   const { resources, elapsedMs } = call;
   if (onEvent && waiter?.notified) emit(onEvent, { type: "woken", resources, elapsedMs });
   await outlastCooldown(call, denied);
-  call.pool?.startOver(waiter?.place);
+  call.pool?.chooseAgain(waiter?.place);
 }
 
 /**
@@ -327,7 +327,7 @@ async function pauseAfterSplit(call: LockCall, denied: Round): Promise<void> {
   call.split = false;
   call.retries++;
   await pause(wheel, longestMs * wheel.random.fraction(), signal);
-  call.pool?.startOver(undefined);
+  call.pool?.chooseAgain(undefined);
 }
 
 /** The error of a call that ends without a lock; emits the event of the refusal. */

@@ -84,7 +84,7 @@ export class Pool {
   }
 
   /** The call is the first of its client: it asks first for the key that this client had last. */
-  start(): void {
+  chooseFirst(): void {
     this.place = this.#choose(this.#client.lastPlaces.get(this.name));
   }
 
@@ -92,7 +92,7 @@ export class Pool {
    * The call has waited: it may ask for every key again, and first for the one that a node has
    * named.
    */
-  startOver(place: number | undefined): void {
+  chooseAgain(place: number | undefined): void {
     this.#asked.clear();
     const named = place !== undefined && !this.#isCooling(place);
     this.place = named ? place : this.#choose();

@@ -83,20 +83,24 @@ export interface Round<Nodes extends NodeSet = NodeSet> extends Omit<RequestDeta
  * deadline, so that an uncontended lock allocates one object and one promise for it.
  */
 export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implements QuorumRequest {
+  // What is asked. More of it is in the details.
   /** The nodes that are asked. */
   readonly nodeSet: Nodes;
   readonly keys: readonly string[];
   readonly value: string;
   ttlMs: number;
-  shared: unknown = undefined;
   ticket: QueueTicket | undefined = undefined;
-  // What follows is set on few rounds, so all others have no place for it.
-  /** With fencing tokens, what the nodes have counted, and the token once they agree. */
-  declare counts?: Counts;
-  /** Called for every node that denies from now on. */
-  declare onDenied?: (nodeIndex: number, missing: boolean) => void;
-  /** Why nodes failed, by their indexes. */
-  declare errors?: Error[];
+  shared: unknown = undefined;
+  /** The round that won the lock which this one extends or releases. */
+  readonly #origin: Round<Nodes> | undefined;
+  #isRelease = false;
+  #cancelled = false;
+
+  // When it began, before the first byte was sent, and how long it waits.
+  /** When it began, by the continuous clock. */
+  readonly startMs: number;
+  /** The same by the monotonic clock. */
+  readonly sinceMs: number;
   /**
    * How long it waits for first connections that are being made, in milliseconds: only an
    * acquisition does.
@@ -107,24 +111,25 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
    * not wait for others asks again if the vote was split.
    */
   lingersForGrant = false;
-  /** When the round began, before the first byte was sent: by the continuous clock. */
-  readonly startMs: number;
-  /** The same by the monotonic clock. */
-  readonly sinceMs: number;
+  #timeoutMs = 0;
+  #settle: (() => void) | undefined = undefined;
+
+  // What the nodes have answered.
   /** How many nodes granted, and how many denied. */
   granted = 0;
   denied = 0;
   /** How many failed, did not answer in time, or are in quarantine. */
   failed = 0;
+  readonly #answers: number[];
   /** One bit a node: which nodes were asked to set missing keys again. */
   filledInOn = 0;
-  /** The round that won the lock which this one extends or releases. */
-  readonly #origin: Round<Nodes> | undefined;
-  readonly #answers: number[];
-  #cancelled = false;
-  #isRelease = false;
-  #timeoutMs = 0;
-  #settle: (() => void) | undefined = undefined;
+  // What follows is set on few rounds, so all others have no place for it.
+  /** Why nodes failed, by their indexes. */
+  declare errors?: Error[];
+  /** With fencing tokens, what the nodes have counted, and the token once they agree. */
+  declare counts?: Counts;
+  /** Called for every node that denies from now on. */
+  declare onDenied?: (nodeIndex: number, missing: boolean) => void;
 
   /**
    * @param nodeSet The nodes.
@@ -336,20 +341,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     detail?: Detail,
     atMs: number = this.nodeSet.wheel.clock.monotonicMs(),
   ): void {
-    const { counts, pool } = this;
-    if (outcome === FAILED || outcome === UNSENT) {
-      (this.errors ??= [])[nodeIndex] ??= detail as Error;
-    }
-    if (outcome === OUTDATED && counts) counts.min = Math.max(counts.min, detail as number);
-    const position = outcome === QUEUED ? detail as QueuePosition : undefined;
-    if (pool && VOTES[outcome] === "denied") {
-      pool.free[nodeIndex] = position ? position.free : detail as number | undefined;
-    }
-    // A counter that was raised counts only on a node that granted the lock.
-    const counted = outcome === GRANTED && this.#origin?.grantedBy(nodeIndex) !== false;
-    this.#note(nodeIndex, outcome, atMs, counted ? detail as number | undefined : undefined);
-    // which looks at what is noted
-    if (position) this.ticket?.onEnqueued(nodeIndex, position, this.sinceMs, atMs);
+    this.#note(nodeIndex, outcome, atMs, detail);
     this.#settleIfDecided();
   }
 
@@ -397,11 +389,9 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
    * Notes an answer, or that none came in time. A late answer counts, and replaces the node's
    * time-out; a second one does not.
    *
-   * @param outcome How the node answered.
    * @param atMs When, by the monotonic clock.
-   * @param count With fencing tokens, the node's counter.
    */
-  #note(nodeIndex: number, outcome: Outcome, atMs: number, count?: number): void {
+  #note(nodeIndex: number, outcome: Outcome, atMs: number, detail?: Detail): void {
     const before = this.#outcomeOf(nodeIndex);
     if (before === TIMED_OUT) this.failed--;
     else if (before !== PENDING) return;
@@ -413,11 +403,25 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     if (granted) this.granted++;
     else if (denied) this.denied++;
     else this.failed++;
-    if (denied) this.onDenied?.(nodeIndex, outcome === MISSING);
-    if (!this.counts) return;
+    if (outcome === FAILED || outcome === UNSENT) (this.errors ??= [])[nodeIndex] = detail as Error;
+    if (this.counts) this.#noteCounter(this.counts, nodeIndex, outcome, detail);
+    if (denied) this.#noteDenial(nodeIndex, outcome, atMs, detail);
+  }
+
+  #noteCounter(counts: Counts, nodeIndex: number, outcome: Outcome, detail?: Detail): void {
     // the key is gone, so its counter does not count
-    if (denied) this.counts.last[nodeIndex] = undefined;
-    else if (count !== undefined) this.counts.last[nodeIndex] = count;
+    if (VOTES[outcome] === "denied") counts.last[nodeIndex] = undefined;
+    if (outcome === OUTDATED) counts.min = Math.max(counts.min, detail as number);
+    // A counter that was raised counts only on a node that granted the lock.
+    const counted = outcome === GRANTED && this.#origin?.grantedBy(nodeIndex) !== false;
+    if (counted && detail !== undefined) counts.last[nodeIndex] = detail as number;
+  }
+
+  #noteDenial(nodeIndex: number, outcome: Outcome, atMs: number, detail?: Detail): void {
+    const position = outcome === QUEUED ? detail as QueuePosition : undefined;
+    if (this.pool) this.pool.free[nodeIndex] = position ? position.free : detail as number;
+    if (position) this.ticket?.onEnqueued(nodeIndex, position, this.sinceMs, atMs);
+    this.onDenied?.(nodeIndex, outcome === MISSING);
   }
 
   #settleIfDecided(): void {
