@@ -77,7 +77,7 @@ import { emit } from "../events.ts";
 import { askFenced } from "../fencing/fenced_attempt.ts";
 import { counterHint } from "../fencing/token.ts";
 import { askToAcquire, Round } from "../quorum/round.ts";
-import type { KeyPool, RequestDetails } from "../quorum/quorum_node.ts";
+import { CONNECTING_MS_MAX, type KeyPool, type RequestDetails } from "../quorum/quorum_node.ts";
 import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 import { waitToAdopt } from "./adopt.ts";
@@ -181,7 +181,7 @@ function beginAttempt(call: LockCall): Round<ClientState> {
   call.admitted = false;
   call.attempts++;
   call.startClock(round.sinceMs);
-  round.connectingMs = call.connectingMs(round.sinceMs);
+  round.connectingMs = call.waitMs === 0 ? CONNECTING_MS_MAX : call.leftMs();
   round.lingersForGrant = call.waitMs === 0 && !call.adopts;
   return round;
 }

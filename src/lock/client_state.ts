@@ -33,8 +33,8 @@ export const COOLDOWNS_MAX = 10_000;
  */
 export class Cooldowns {
   readonly #clock: Clock;
-  /** When the cooldown of each key is over, by the monotonic clock; the oldest first. */
-  readonly #endsMs: Map<string, number> = new Map();
+  /** Until when each key is in its cooldown, by the monotonic clock; the oldest first. */
+  readonly #untilMs: Map<string, number> = new Map();
 
   /** @param clock By which time passes. */
   constructor(clock: Clock) {
@@ -52,17 +52,17 @@ export class Cooldowns {
     if (forMs <= 0) return;
     const nowMs = this.#clock.monotonicMs();
     for (const key of keys) {
-      const endMs = nowMs + Math.max(forMs, this.leftMs([key]));
-      setLatest(this.#endsMs, key, endMs, COOLDOWNS_MAX);
+      const untilMs = nowMs + Math.max(forMs, this.leftMs([key]));
+      setLatest(this.#untilMs, key, untilMs, COOLDOWNS_MAX);
     }
   }
 
   /** How long until none of the keys is in cooldown, in milliseconds. */
   leftMs(keys: readonly string[]): number {
-    if (this.#endsMs.size === 0) return 0;
+    if (this.#untilMs.size === 0) return 0;
     const nowMs = this.#clock.monotonicMs();
     let leftMs = 0;
-    for (const key of keys) leftMs = Math.max(leftMs, (this.#endsMs.get(key) ?? 0) - nowMs);
+    for (const key of keys) leftMs = Math.max(leftMs, (this.#untilMs.get(key) ?? 0) - nowMs);
     return leftMs;
   }
 }

@@ -60,7 +60,7 @@ export class HeldLock extends TimerEntry {
   /**
    * The start of the round that won it, or of the last extension, and the validity from then on.
    */
-  #sinceMs: number;
+  #startMs: number;
   #validityMs: number;
   /**
    * The last extension, under way or not, unless it has succeeded or its caller gave it up: set by
@@ -100,7 +100,7 @@ export class HeldLock extends TimerEntry {
     this.resources = resources;
     this.round = round;
     // mutation: validity-from-the-answers-on
-    this.#sinceMs = round.startMs;
+    this.#startMs = round.startMs;
     this.#validityMs = settings.validityMs;
     if (settings.onEvent) this.context = new OwnContext();
     this.#schedule();
@@ -133,7 +133,7 @@ export class HeldLock extends TimerEntry {
 
   /** When the validity is over, by the continuous clock. */
   get endMs(): number {
-    return this.#sinceMs + this.#validityMs;
+    return this.#startMs + this.#validityMs;
   }
 
   /**
@@ -236,12 +236,15 @@ export class HeldLock extends TimerEntry {
 
   /**
    * Takes the validity of an extension that succeeded, unless the old one reaches further (step 7).
+   *
+   * @param startMs When the extension began, by the continuous clock.
+   * @param validityMs How long it is from then on, in milliseconds.
    */
-  extended(extension: Round, validityMs: number): void {
+  extended(startMs: number, validityMs: number): void {
     this.extensions++;
-    if (extension.startMs + validityMs <= this.endMs) return;
+    if (startMs + validityMs <= this.endMs) return;
     // mutation: extended-validity-from-the-answers-on
-    this.#sinceMs = extension.startMs;
+    this.#startMs = startMs;
     this.#validityMs = validityMs;
     this.#schedule();
   }
@@ -374,7 +377,7 @@ export class HeldLock extends TimerEntry {
     const exhausted = this.#extend && this.exhausted;
     const [reason, cause] = exhausted
       ? ["extensions-max" as const, exhausted]
-      : whyOver(this.client.wheel, this.#sinceMs, this.#validityMs, this.unconfirmed);
+      : whyOver(this.client.wheel, this.#startMs, this.#validityMs, this.unconfirmed);
     // mutation: end-aborts-nothing
     this.lose(reason, cause);
   }

@@ -12,7 +12,6 @@ import { agreeOnToken } from "../fencing/token.ts";
 import { describeHolder } from "../holder.ts";
 import { isHopeless, lockHeldError, quorumError } from "../messages.ts";
 import type { Settings } from "../options.ts";
-import { CONNECTING_MS_MAX } from "../quorum/quorum_node.ts";
 import { type Round, ROUNDS_MAX } from "../quorum/round.ts";
 import { backoffMs } from "../time/backoff.ts";
 import { pause } from "../time/pause.ts";
@@ -84,7 +83,7 @@ export class LockCall {
    * When the call began, by the monotonic clock: with its first attempt, or when it began to wait
    * for earlier calls.
    */
-  #startMs: number | undefined = undefined;
+  #sinceMs: number | undefined = undefined;
 
   /**
    * @param client The client.
@@ -138,8 +137,8 @@ export class LockCall {
 
   /** For how long the call has lasted, in milliseconds. */
   get elapsedMs(): number {
-    if (this.#startMs === undefined) return 0;
-    return this.client.wheel.clock.monotonicMs() - this.#startMs;
+    if (this.#sinceMs === undefined) return 0;
+    return this.client.wheel.clock.monotonicMs() - this.#sinceMs;
   }
 
   /** What is left of the wait, in milliseconds. */
@@ -147,15 +146,9 @@ export class LockCall {
     return this.waitMs - this.elapsedMs;
   }
 
-  /** How long an attempt that begins at `startMs` waits for first connections, in milliseconds. */
-  connectingMs(startMs: number): number {
-    if (this.waitMs === 0) return CONNECTING_MS_MAX;
-    return this.waitMs - (startMs - this.#startMs!);
-  }
-
   /** Begins the time of the call, unless it has begun. */
   startClock(nowMs: number = this.client.wheel.clock.monotonicMs()): void {
-    this.#startMs ??= nowMs;
+    this.#sinceMs ??= nowMs;
   }
 
   /** What the lock is for, once an attempt has won it: with a pool, the one of its key. */

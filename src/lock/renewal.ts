@@ -39,33 +39,20 @@ async function tryExtend(
   ttlMs: number,
   signal?: AbortSignal,
 ): Promise<readonly Vote[] | undefined> {
-  const { settings, round: won, client: { extensions, wheel } } = lock;
-  if (!extensions.enter()) {
-    // One that has failed ends sooner than the locks of a crowd that waits.
-    if (!await extensions.wait(lock.remainingMs(), signal, !!lock.unconfirmed)) return [];
-    if (!lock.active) { // it ended meanwhile
-      extensions.leave();
-      return [];
-    }
-  }
+  const { settings, round: won, client } = lock;
+  if (!client.extensions.enter() && !await waitForRoom(lock, signal)) return [];
   const round = won.follow(); // step 7: it reads the clocks
-  const { startMs } = round;
   // mutation: extended-below-the-claim
-  ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs(startMs)));
+  ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs(round.startMs)));
   round.ttlMs = ttlMs;
+  won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
   const { unconfirmed: before, extensions: extensionsBefore } = lock;
   lock.unconfirmed = round;
-  won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
-  const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs(startMs));
+  const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs(round.startMs));
   await round.ask(askToExtend, timeoutMs, signal);
-  extensions.leave();
+  client.extensions.leave();
   if (!lock.active) return round.votes; // step 6
-  const newValidityMs = validityMs(ttlMs, settings.driftFactor);
-  const nowMs = wheel.continuous.nowMs();
-  // mutation: extended-after-its-end
-  const extended = round.decision === "granted" && lock.endMs > nowMs && // step 7
-    newValidityMs - expiryMarginMs(newValidityMs) > nowMs - startMs && !lock.exhausted;
-  if (extended) lock.extended(round, newValidityMs);
+  const extended = accept(lock, round);
   const givenUp = round.decision === "open"; // which says nothing of the nodes
   if ((extended || givenUp) && lock.unconfirmed === round) {
     lock.unconfirmed = lock.extensions === extensionsBefore ? before : undefined;
@@ -81,6 +68,31 @@ async function tryExtend(
     lock.lose("gone", new Error("a majority of the nodes no longer holds it"));
   }
   return extended ? undefined : round.votes;
+}
+
+/**
+ * Waits while the client has too many extensions under way; returns whether the lock may still be
+ * extended. One whose last try has failed goes ahead of the crowd, because it ends sooner.
+ */
+async function waitForRoom(lock: HeldLock, signal?: AbortSignal): Promise<boolean> {
+  const { client: { extensions } } = lock;
+  const inside = await extensions.wait(lock.remainingMs(), signal, !!lock.unconfirmed);
+  if (inside && !lock.active) extensions.leave(); // it ended meanwhile
+  return inside && lock.active;
+}
+
+/**
+ * Looks at the clocks, and gives the lock its new validity if a quorum granted that in time;
+ * returns whether it did (step 7).
+ */
+function accept(lock: HeldLock, { decision, ttlMs, startMs }: Round): boolean {
+  const nowMs = lock.client.wheel.continuous.nowMs();
+  const newMs = validityMs(ttlMs, lock.settings.driftFactor);
+  // mutation: extended-after-its-end
+  const extended = decision === "granted" && lock.endMs > nowMs &&
+    newMs - expiryMarginMs(newMs) > nowMs - startMs && !lock.exhausted;
+  if (extended) lock.extended(startMs, newMs);
+  return extended;
 }
 
 /**

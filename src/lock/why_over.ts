@@ -18,17 +18,17 @@ const DELAY_FACTOR = 1 / 4;
  * The reason for programs, and the same in detail.
  *
  * @param wheel Knows whether the process was delayed.
- * @param sinceMs When the validity began, by the continuous clock.
+ * @param startMs When the validity began, by the continuous clock.
  * @param validityMs How long it was, in milliseconds.
  * @param extension The last extension, unless it has succeeded.
  */
 export function whyOver(
   wheel: TimerWheel,
-  sinceMs: number,
+  startMs: number,
   validityMs: number,
   extension: Round | undefined,
 ): [reason: LockLostReason, cause: Error] {
-  const { stoodMs, steppedMs } = wheel.delayedSince(sinceMs);
+  const { stoodMs, steppedMs } = wheel.delayedSince(startMs);
   const ended = "its validity has ended";
   if (Math.max(stoodMs, steppedMs) >= validityMs * DELAY_FACTOR) {
     const [reason, why] = steppedMs > stoodMs

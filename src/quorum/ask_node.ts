@@ -33,7 +33,7 @@ export function askNode<T>(
   question: () => Promise<T>,
   timeoutMs: number,
 ): Promise<NodeAnswer<T>> {
-  const startMs = wheel.clock.monotonicMs();
+  const sinceMs = wheel.clock.monotonicMs();
   return new Promise((resolve) => {
     let settled = false;
     const settle = (outcome: NodeAnswer<T>["outcome"], value?: T, error?: Error) => {
@@ -41,11 +41,11 @@ export function askNode<T>(
       settled = true;
       wheel.cancel(deadline);
       wheel.unref();
-      resolve({ outcome, elapsedMs: wheel.clock.monotonicMs() - startMs, value, error });
+      resolve({ outcome, elapsedMs: wheel.clock.monotonicMs() - sinceMs, value, error });
     };
     const onClosed = () => settle("failed", undefined, new Error("the lock client was closed"));
     const onDue = () => {
-      const dueMs = answerDueMs(node, startMs, timeoutMs, CONNECTING_MS_MAX);
+      const dueMs = answerDueMs(node, sinceMs, timeoutMs, CONNECTING_MS_MAX);
       const leftMs = dueMs - wheel.clock.monotonicMs();
       if (leftMs <= 0) settle("timed-out");
       else deadline = wheel.deadline(Math.min(leftMs, timeoutMs), onDue, onClosed);

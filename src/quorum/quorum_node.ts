@@ -171,22 +171,22 @@ export interface QuorumNode {
  * first connecting.
  *
  * @param node The node.
- * @param startMs When it was asked, by the monotonic clock.
+ * @param sinceMs When it was asked, by the monotonic clock.
  * @param timeoutMs How long it may take, in milliseconds.
  * @param connectingMs How long its first connecting may take, in milliseconds; 0 or less for no
  * more time.
  */
 export function answerDueMs(
   node: Pick<QuorumNode, "readyAtMs">,
-  startMs: number,
+  sinceMs: number,
   timeoutMs: number,
   connectingMs: number,
 ): number {
   const { readyAtMs = 0 } = node;
-  const limitMs = startMs + Math.min(connectingMs, CONNECTING_MS_MAX);
+  const limitMs = sinceMs + Math.min(connectingMs, CONNECTING_MS_MAX);
   // not ready in time: no answer is due
-  if (readyAtMs > limitMs) return Math.max(limitMs, startMs + timeoutMs);
-  return Math.max(readyAtMs, startMs) + timeoutMs;
+  if (readyAtMs > limitMs) return Math.max(limitMs, sinceMs + timeoutMs);
+  return Math.max(readyAtMs, sinceMs) + timeoutMs;
 }
 
 /** The nodes, and what is needed to ask them. */

@@ -102,7 +102,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   /** The same by the monotonic clock. */
   readonly sinceMs: number;
   /**
-   * How long it waits for first connections that are being made, in milliseconds: only an
+   * How long it waits at most for first connections that are being made, in milliseconds: only an
    * acquisition does.
    */
   connectingMs = 0;
