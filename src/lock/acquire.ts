@@ -85,9 +85,9 @@ import { HeldLock } from "./held_lock.ts";
 import { holderOf } from "../holder.ts";
 import { Lock } from "./lock.ts";
 import {
-  crowdedError,
   type LockCall,
   modeOf,
+  refuseCrowded,
   reportAbort,
   waitToAsk,
   waitToAskAgain,
@@ -116,7 +116,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
     if (waiting) await waiting;
     for (;;) {
       call.throwIfEnded();
-      if (!attempts.enter() && !await waitForRoom(call)) throw crowdedError(call);
+      if (!attempts.enter() && !await waitForRoom(call)) throw refuseCrowded(call);
       const round = beginAttempt(call);
       await ask(call, round); // step 2: until the votes are decided
       attempts.leave();

@@ -1,8 +1,10 @@
 /**
  * One call for a lock: what it asks for, how it waits, and how it ends without a lock.
  *
- * It waits behind the earlier calls of this client (`waiting/local_queues.ts`), for a lock that
- * others hold (`waiting/queued_waiter.ts`), and for the end of a cooldown.
+ * Before its first attempt ({@linkcode waitToAsk}) it waits behind the earlier calls of this client
+ * (`waiting/local_queues.ts`). After each one that was denied ({@linkcode waitToAskAgain}) it waits
+ * for those who hold the lock (`waiting/queued_waiter.ts`). Before either, for the end of a
+ * cooldown.
  *
  * @module
  */
@@ -222,9 +224,13 @@ export function waitToAsk(call: LockCall): Promise<void> | undefined {
   const mayAsk = !call.queuesUp ||
     (call.mode ? !localQueues.owner(localName) : localQueues.claim(localName, call));
   if (!mayAsk) return waitToBeFirst(call);
-  return call.cooldownLeftMs === 0 ? waitToQueue(call) : queueAfterCooldown(call);
+  return call.cooldownLeftMs === 0 ? waitToJoin(call) : joinAfterCooldown(call);
 }
 
+/**
+ * Waits behind the earlier calls of this client: until it is the first, or until a reader before it
+ * has the lock, so that it may enter beside that.
+ */
 async function waitToBeFirst(call: LockCall, denied?: Round): Promise<void> {
   const { client: { localQueues }, settings: { signal }, localName } = call;
   call.throwIfEnded();
@@ -234,15 +240,19 @@ async function waitToBeFirst(call: LockCall, denied?: Round): Promise<void> {
     throw refuse(call, denied ?? localQueues.get(localName)?.latest);
   }
   call.admitted = !localQueues.isFirst(localName, call);
-  if (!call.admitted) await queueAfterCooldown(call);
+  if (!call.admitted) await joinAfterCooldown(call);
 }
 
-async function queueAfterCooldown(call: LockCall): Promise<void> {
+async function joinAfterCooldown(call: LockCall): Promise<void> {
   await outlastCooldown(call);
-  await waitToQueue(call);
+  await waitToJoin(call);
 }
 
-function waitToQueue(call: LockCall): Promise<void> | undefined {
+/**
+ * The call asks next. If other clients are known to wait for the lock, it is to join them with its
+ * first attempt: it waits until the nodes can notify this client.
+ */
+function waitToJoin(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, settings } = call;
   call.pool?.chooseFirst();
   if (!call.queuesUp || !localQueues.isContended(call) || !claimFirst(call)) return undefined;
@@ -324,48 +334,47 @@ async function pauseAfterSplit(call: LockCall, denied: Round): Promise<void> {
 }
 
 /** The error of a call that ends without a lock; emits the event of the refusal. */
-export function refuse(
-  call: LockCall,
-  denied: Round | undefined,
-): LockHeldError | QuorumError {
-  const { client, resources, waitMs } = call;
-  const { nodes: { length: nodeCount }, localQueues } = client;
-  const { elapsedMs: waitedMs, cooldownLeftMs } = call;
+export function refuse(call: LockCall, denied: Round | undefined): LockHeldError | QuorumError {
   const { votes = [] } = denied ?? {};
-  const any = call.pool !== undefined;
   const undecided = call.adopts !== undefined || call.isUnanswered(denied);
+  const error = undecided ? noQuorum(call, votes, whyUnused(denied!)) : heldByOthers(call, denied);
   reportRefusal(call, undecided ? "no-quorum" : "held", votes);
-  if (undecided) {
-    return quorumError(call.verb, resources, votes, nodeCount, whyUnused(denied!), any);
-  }
-  const ticket = localQueues.get(call.localName)?.waiter?.ticket;
+  return error;
+}
+
+/**
+ * The error of a call whose wait ended before the client could ask the nodes for it; emits the
+ * event, too. Throws if the call was ended.
+ */
+export function refuseCrowded(call: LockCall): QuorumError {
+  call.throwIfEnded();
+  reportRefusal(call, "no-quorum", []);
+  return noQuorum(call, [], `because ${ROUNDS_MAX} other attempts of this client were under way`);
+}
+
+function noQuorum(call: LockCall, votes: readonly Vote[], why: string | undefined): QuorumError {
+  const { client: { nodes }, resources, pool, verb } = call;
+  return quorumError(verb, resources, votes, nodes.length, why, pool !== undefined);
+}
+
+function heldByOthers(call: LockCall, denied: Round | undefined): LockHeldError {
+  const { client: { nodes, localQueues }, resources, pool, waitMs, mode, localName } = call;
+  const ticket = localQueues.get(localName)?.waiter?.ticket;
   const own = ownHold(call);
   const value = own ? own.round.value : ticket?.holderValue;
   return lockHeldError({
     resources,
-    votes,
-    nodeCount,
-    any,
-    waitedMs: waitMs === 0 ? undefined : waitedMs,
+    votes: denied?.votes ?? [],
+    nodeCount: nodes.length,
+    any: pool !== undefined,
+    waitedMs: waitMs === 0 ? undefined : call.elapsedMs,
     remainingMs: denied && !own ? ticket?.remainingMs : undefined,
     holders: value === undefined ? [] : [describeHolder(value)],
     ownHeldMs: own?.heldMs,
-    ownReads: own?.round.mode && call.mode === undefined,
-    cooldownLeftMs,
+    ownReads: own?.round.mode && mode === undefined,
+    cooldownLeftMs: call.cooldownLeftMs,
     waiters: ticket?.queueLength,
   });
-}
-
-/**
- * The error of a call whose wait ended before the client could ask the nodes for it; throws if the
- * call was ended.
- */
-export function crowdedError(call: LockCall): QuorumError {
-  call.throwIfEnded();
-  const { client: { nodes }, resources, pool, verb } = call;
-  reportRefusal(call, "no-quorum", []);
-  const why = `because ${ROUNDS_MAX} other attempts of this client were under way`;
-  return quorumError(verb, resources, [], nodes.length, why, pool !== undefined);
 }
 
 /** The lock that this client itself holds, if it does. */
