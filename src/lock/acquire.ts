@@ -107,8 +107,7 @@ import { undoAttempt } from "./release.ts";
  * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export async function acquire(call: LockCall): Promise<Lock | undefined> {
-  const { client, localName } = call;
-  const { localQueues, attempts } = client;
+  const { client, client: { attempts } } = call;
   let held: HeldLock | undefined;
   client.beginCall();
   try {
@@ -122,17 +121,12 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       attempts.leave();
       held = conclude(call, round);
       if (held) break;
-      call.noteVotes(round);
+      call.noteSplit(round);
       if (call.pool?.chooseAnother(round)) continue;
       await (call.adopts === undefined ? waitToAskAgain(call, round) : waitToAdopt(call, round));
     }
   } catch (error) {
-    // mutation: failed-call-blocks-its-client
-    localQueues.leave(localName, call);
-    reportAbort(call, error);
-    const isOwn = error !== call.settings.signal?.reason; // which may be the error of another call
-    if (call.purpose === "try" && error instanceof LockHeldError && isOwn) return undefined;
-    throw error;
+    return endWithout(call, error);
   } finally {
     client.endCall();
   }
@@ -143,6 +137,17 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   deliver(call, held);
   if (extending) held.endWith(lock);
   return lock;
+}
+
+/** A call ends without a lock: with an error, unless it was only to try and others hold it. */
+function endWithout(call: LockCall, error: unknown): undefined {
+  const { client: { localQueues }, localName, purpose, settings: { signal } } = call;
+  // mutation: failed-call-blocks-its-client
+  localQueues.leave(localName, call);
+  reportAbort(call, error);
+  const isOwn = error !== signal?.reason; // which may be the error of another call
+  if (purpose === "try" && error instanceof LockHeldError && isOwn) return undefined;
+  throw error;
 }
 
 /**

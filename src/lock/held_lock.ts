@@ -315,7 +315,7 @@ export class HeldLock extends TimerEntry {
     // mutation: giver-keeps-holding
     this.#finish("handed-over");
     this.#released = Promise.resolve(false);
-    if (this.former) deleteFormer(this.round, this.former);
+    deleteFormer(this.round, this.former);
     this.leaveLocalQueue();
     if (!onEvent) return;
     const [holder, heldMs] = [holderOf(round.value), this.heldMs];
@@ -366,7 +366,7 @@ export class HeldLock extends TimerEntry {
   #takeBack(delayMs: number): void {
     const take = () => {
       takeBack(this.round, releaseOf(this.round, this.keptUntilMs));
-      if (this.former) deleteFormer(this.round, this.former);
+      deleteFormer(this.round, this.former);
     };
     // mutation: doubtful-extension-stays
     if (delayMs > 0) this.client.wheel.after(delayMs, take, take);
@@ -411,7 +411,7 @@ export class HeldLock extends TimerEntry {
     const { keptMs } = this;
     const round = releaseOf(this.round, this.keptUntilMs);
     const asked = round.ask(askToRelease, settings.nodeTimeoutMs);
-    if (this.former) deleteFormer(this.round, this.former);
+    deleteFormer(this.round, this.former);
     await asked;
     client.endCall();
     if (inside) client.releases.leave();

@@ -73,11 +73,11 @@ export class LockCall {
   /** How many attempts were made. */
   attempts = 0;
   /**
-   * Whether an attempt was granted by some nodes, and by too few, since the call began or last
-   * paused.
+   * Whether the vote of an attempt was split, since the call began or last paused because of that:
+   * some nodes granted, and too few.
    */
   split = false;
-  /** How often it tried again because of that. */
+  /** How often it paused because of that. */
   retries = 0;
   /** How it waits among other clients, if it has waited and does not poll. */
   waiter: QueuedWaiter | undefined = undefined;
@@ -177,11 +177,8 @@ export class LockCall {
     return this.adopts === undefined ? this.client.cooldowns.leftMs(keys) : 0;
   }
 
-  /**
-   * Notes whether an attempt that failed was granted by some nodes, and by too few of those that
-   * answered.
-   */
-  noteVotes({ decision, granted, unanswered }: Round): void {
+  /** Notes whether the vote of an attempt that failed was split. */
+  noteSplit({ decision, granted, unanswered }: Round): void {
     if (decision === "refused" && granted > 0 && !unanswered) this.split = true;
   }
 

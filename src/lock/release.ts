@@ -94,12 +94,13 @@ export interface Former {
 }
 
 /**
- * Has the former value of an adopted lock deleted on the nodes that have not adopted it: until the
- * lock ends, each extension has them adopt it.
+ * The lock ends: if it was adopted, has the former value deleted on the nodes that have not adopted
+ * it. Until then, each extension has them adopt it.
  */
-export function deleteFormer(won: Round, { value, untilMs }: Former): void {
+export function deleteFormer(won: Round, former: Former | undefined): void {
+  if (!former) return;
   const { nodeSet, keys } = won;
-  const ttlMs = untilMs - nodeSet.wheel.clock.monotonicMs();
+  const ttlMs = former.untilMs - nodeSet.wheel.clock.monotonicMs();
   // mutation: former-value-stays
-  if (ttlMs > 0) deleteValue(nodeSet, keys, value, ttlMs, won);
+  if (ttlMs > 0) deleteValue(nodeSet, keys, former.value, ttlMs, won);
 }
