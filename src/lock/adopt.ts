@@ -26,6 +26,7 @@ import { holderOf } from "../holder.ts";
 import { type KeyReport, reportKey } from "./inspection.ts";
 import { type LockCall, refuse, reportRefusal } from "./lock_call.ts";
 import { deleteValue } from "./release.ts";
+import { tryAgainMs } from "./renewal.ts";
 
 /**
  * How many attempts are made at least, if no node takes too long and neither this client nor
@@ -48,7 +49,7 @@ const SPLIT_MS_MIN = 2;
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> {
-  const { client, settings, attempts } = call;
+  const { client, settings, attempts, adopts } = call;
   const { nodes, quorum, wheel } = client;
   const { votes } = denied;
   call.throwIfEnded(votes);
@@ -58,14 +59,17 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   if (denied.missing > nodes.length - quorum) {
     throw lost(call, denied, "a majority of the nodes no longer holds it");
   }
-  if (taken) throw lost(call, denied, "somebody else holds it", call.adopts!.keptMs > 0);
+  if (taken) throw lost(call, denied, "somebody else holds it", adopts!.keptMs > 0);
   const answered = denied.pending === 0 && !denied.unanswered &&
     denied.votes.every(({ outcome }) => outcome !== "timed-out");
   const split = answered && attempts < ATTEMPTS_MIN;
   const isLast = call.leftMs() <= 0 && !split;
   if (isLast || isHopeless(votes, nodes.length, quorum)) throw refuse(call, denied);
-  const { retryDelayMaxMs, signal } = settings;
-  const retryDelayMs = split ? Math.max(2 * denied.slowestMs, SPLIT_MS_MIN) : settings.retryDelayMs;
+  const { signal } = settings;
+  let { retryDelayMs, retryDelayMaxMs } = settings;
+  if (split) retryDelayMs = Math.max(2 * denied.slowestMs, SPLIT_MS_MIN);
+  // nobody extends the lock meanwhile, so a node that is back must be asked soon
+  else retryDelayMaxMs = Math.min(retryDelayMaxMs, tryAgainMs(adopts!.ttlMs));
   const pauseMs = backoffMs(wheel.random, { retryDelayMs, retryDelayMaxMs }, attempts - 1);
   await pause(wheel, split ? pauseMs : Math.min(pauseMs, call.leftMs()), signal);
 }

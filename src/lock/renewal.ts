@@ -148,7 +148,8 @@ export async function extend(
   }
 }
 
-function tryAgainMs(ttlMs: number): number {
+/** The longest pause after nodes did not answer about a lock, in milliseconds. */
+export function tryAgainMs(ttlMs: number): number {
   return Math.max(ttlMs * RETRY_FACTOR, RETRY_MS_MIN);
 }
 

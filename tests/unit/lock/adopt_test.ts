@@ -136,11 +136,11 @@ Deno.test("adopt() counts no node in quarantine, and gives back what it took the
 
 // Two takers and more
 
-Deno.test("adopt() tries for waitMs while too few nodes answer", async () => {
+Deno.test("adopt() tries for waitMs while too few nodes answer, and more often if the TTL is short", async () => {
   const { cluster, token } = await handedOver();
   cluster.set("fail");
-  const adopting = cluster.redlock.adopt(token, { waitMs: TTL_MS / 2 });
-  await cluster.advance(TTL_MS / 4);
+  const adopting = cluster.redlock.adopt(token, { waitMs: 5 * TTL_MS });
+  await cluster.advance(TTL_MS * 0.9);
   cluster.resume();
   assert((await cluster.settle(adopting)).held);
 });
