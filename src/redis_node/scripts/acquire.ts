@@ -73,6 +73,6 @@ blocked = blocked or waitMs > 0`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "b6b07f0a5ea0331a9017ee5bfa12ba9d649a4e46",
+  sha1: "ee9ba10b921feab17e5d0715995ea99b99723d32",
   read: readAcquired,
 };

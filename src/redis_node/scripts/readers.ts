@@ -143,7 +143,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "55fcdc0b264ede3b2d966cf4307056bf866a7c80",
+  sha1: "e1c257dfc33a2b2d91001c480f6ec4877409e860",
 };
 
 /**
