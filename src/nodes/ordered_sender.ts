@@ -113,9 +113,9 @@ class KeyOrder {
 
 /** See the module. */
 export class OrderedSender implements CommandSender {
-  /** The client connects by itself. */
+  /** It has no connection of its own to wait for. */
   readonly readyAtMs = 0;
-  readonly unconnected = true;
+  readonly thirdParty = true;
   receivedAtMs = 0;
   readonly #client: CommandClient;
   readonly #wheel: TimerWheel;
@@ -265,8 +265,12 @@ export class OrderedSender implements CommandSender {
     commands.forEach((command, index) => {
       const answer = answers[index];
       if (!(answer instanceof ConnectionError)) return this.#deliver(command, answer, atMs);
-      const answered = late?.then((answers) => !(answers[index] instanceof ConnectionError));
-      this.#lose(command, answer, answered);
+      const { sets } = command.command;
+      if (sets) { // it may have set them, or may still do so
+        const answered = late?.then((answers) => !(answers[index] instanceof ConnectionError));
+        this.#late.add(sets.value, sets.ttlMs, answered);
+      }
+      this.#fail(command, answer);
     });
     this.#finish(chains);
   }
@@ -291,13 +295,6 @@ export class OrderedSender implements CommandSender {
     receiver.onReply(reply, context, tag);
     // last, because it may need one more command, for a script that the server does not know
     this.#settle(command);
-  }
-
-  /** A command got no reply, and may have been executed, or may still be. */
-  #lose(command: SubmittedCommand, error: ConnectionError, answered?: Promise<boolean>): void {
-    const { sets } = command.command;
-    if (sets) this.#late.add(sets.value, sets.ttlMs, answered);
-    this.#fail(command, error);
   }
 
   #fail(command: SubmittedCommand, error: ConnectionError): void {

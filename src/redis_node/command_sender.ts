@@ -37,9 +37,10 @@ export interface CommandSender {
   /** A password that must be in no diagnosis. */
   readonly password?: string | undefined;
   /**
-   * Whether there is no connection that breaks when the server is restarted. Missing: there is one.
+   * Whether the client behind it is not this library's: its connections may change, so that none
+   * shows that the server was restarted, and it may not notice that one is silent.
    */
-  readonly unconnected?: boolean;
+  readonly thirdParty?: boolean;
   /** The error of a command that undoes nothing, if too many others wait for it to be sent now. */
   readonly crowded: ConnectionError | undefined;
   /**

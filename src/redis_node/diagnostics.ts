@@ -138,7 +138,7 @@ export async function diagnose(
     askAnother(node, [RUN_ID_COMMAND], limitMs),
   ]);
   // Clients of others may reply nothing to it.
-  const ended = subscribed === null && !connection.unconnected;
+  const ended = subscribed === null && !connection.thirdParty;
   return plainData(diagnosisOf(replies, [first, second], subscribed, ended), connection.password);
 }
 

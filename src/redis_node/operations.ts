@@ -18,6 +18,49 @@ import { ACQUIRE_ANY } from "./scripts/pool.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
 
+/** How a request for a lock is put to a node; `queues` if its ticket is to stand in the queues. */
+export function acquireOperation(
+  { keys, counterHint, pool, mode }: QuorumRequest,
+  queues: boolean,
+): Operation {
+  if (mode) return queues ? ACQUIRE_SHARED : ACQUIRE_SHARED_NOW;
+  if (pool) return queues ? ACQUIRE_ANY : ACQUIRE_ANY_NOW;
+  if (queues) return ACQUIRE_OR_WAIT;
+  if (keys.length > 1) return ACQUIRE_ALL_NOW;
+  return counterHint === undefined ? ACQUIRE : ACQUIRE_COUNTED;
+}
+
+/** Sets a single key if it is missing: the one operation without a script. */
+const ACQUIRE: Operation = {
+  kind: "acquire",
+  argv: ({ keys, value, ttlMs }) => ["SET", keys[0], value, "NX", "PX", String(ttlMs)],
+  read: (reply) => reply === "OK" ? GRANTED : reply === null ? DENIED : undefined,
+};
+
+const ACQUIRE_ALL_NOW = /* @__PURE__ */ withoutQueue(ACQUIRE_OR_WAIT);
+const ACQUIRE_ANY_NOW = /* @__PURE__ */ withoutQueue(ACQUIRE_ANY);
+const ACQUIRE_SHARED_NOW = /* @__PURE__ */ withoutQueue(ACQUIRE_SHARED);
+
+/** The same for a caller that does not stand in queues. */
+function withoutQueue(operation: Operation): Operation {
+  return { ...operation, queues: false };
+}
+
+/** How an extension is put to a node. */
+export function extendOperation({ mode }: QuorumRequest): Operation {
+  return mode ? EXTEND_SHARED : EXTEND;
+}
+
+/** How a release is put to a node now. */
+export function releaseOperation(
+  { keys, replaces, ticket, mode, keptMs }: Release,
+): Operation<Release> {
+  const keeps = keptMs !== undefined && keptMs() > 0;
+  if (mode) return RELEASE_SHARED;
+  if (replaces !== undefined && !keeps) return GIVE_BACK;
+  return keeps || keys.length > 1 || ticket !== undefined ? RELEASE_QUEUED : RELEASE;
+}
+
 /** The keys that the command of a request names. */
 export function keysOf({ keys, pool }: Pick<QuorumRequest, "keys" | "pool">): readonly string[] {
   return pool?.keys ?? keys;
@@ -82,49 +125,6 @@ export function commandOf<Content extends Pick<QuorumRequest, "keys" | "pool">>(
   // A literal, because every lock ends with this, and spread arguments take more memory.
   if (keys.length === 1 && rest.length === 1) return [call, script, "1", keys[0], rest[0]];
   return [call, script, String(keys.length), ...keys, ...rest];
-}
-
-/** How a request for a lock is put to a node; `queues` if its ticket is to stand in the queues. */
-export function acquireOperation(
-  { keys, counterHint, pool, mode }: QuorumRequest,
-  queues: boolean,
-): Operation {
-  if (mode) return queues ? ACQUIRE_SHARED : ACQUIRE_SHARED_NOW;
-  if (pool) return queues ? ACQUIRE_ANY : ACQUIRE_ANY_NOW;
-  if (queues) return ACQUIRE_OR_WAIT;
-  if (keys.length > 1) return ACQUIRE_ALL_NOW;
-  return counterHint === undefined ? ACQUIRE : ACQUIRE_COUNTED;
-}
-
-/** Sets a single key if it is missing: the one operation without a script. */
-const ACQUIRE: Operation = {
-  kind: "acquire",
-  argv: ({ keys, value, ttlMs }) => ["SET", keys[0], value, "NX", "PX", String(ttlMs)],
-  read: (reply) => reply === "OK" ? GRANTED : reply === null ? DENIED : undefined,
-};
-
-const ACQUIRE_ALL_NOW = /* @__PURE__ */ withoutQueue(ACQUIRE_OR_WAIT);
-const ACQUIRE_ANY_NOW = /* @__PURE__ */ withoutQueue(ACQUIRE_ANY);
-const ACQUIRE_SHARED_NOW = /* @__PURE__ */ withoutQueue(ACQUIRE_SHARED);
-
-/** The same for a caller that does not stand in queues. */
-function withoutQueue(operation: Operation): Operation {
-  return { ...operation, queues: false };
-}
-
-/** How an extension is put to a node. */
-export function extendOperation({ mode }: QuorumRequest): Operation {
-  return mode ? EXTEND_SHARED : EXTEND;
-}
-
-/** How a release is put to a node now. */
-export function releaseOperation(
-  { keys, replaces, ticket, mode, keptMs }: Release,
-): Operation<Release> {
-  const keeps = keptMs !== undefined && keptMs() > 0;
-  if (mode) return RELEASE_SHARED;
-  if (replaces !== undefined && !keeps) return GIVE_BACK;
-  return keeps || keys.length > 1 || ticket !== undefined ? RELEASE_QUEUED : RELEASE;
 }
 
 /** What comes with an outcome that was read from a reply; see `outcome.ts`. */

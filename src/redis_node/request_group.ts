@@ -11,7 +11,7 @@ import type { Detail, Outcome } from "../quorum/outcome.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { CommandSender } from "./command_sender.ts";
 import { keysOf } from "./operations.ts";
-import type { GroupRequest, Operation } from "./scripts/script.ts";
+import type { GroupContent, Operation } from "./scripts/script.ts";
 
 /**
  * Most requests of one group: it holds a server for a third of a millisecond at most, and its keys
@@ -23,7 +23,7 @@ const GROUP_LENGTH_MAX = 256;
  * Requests that one command puts to a node. What fails, fails for each of them; the node passes
  * replies on one by one.
  */
-export class RequestGroup implements GroupRequest {
+export class RequestGroup implements GroupContent {
   /** The operation of one of them alone. */
   readonly single: Operation;
   /** The requests, in the order of their keys. */
@@ -125,6 +125,6 @@ export class Grouping {
     const group = shared instanceof RequestGroup && shared.isOf(first, others)
       ? shared
       : first.shared = new RequestGroup(operation, [first, ...others]);
-    this.#send(operation.many as Operation, group, this.#nodeIndex);
+    this.#send(operation.many!, group, this.#nodeIndex);
   };
 }

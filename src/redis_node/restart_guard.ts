@@ -180,7 +180,7 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
   /** Must be called right behind the command that may bring the grant. */
   askBehind(withheld: WithheldGrant | undefined): void {
     // of a client with several connections, none shows a restart
-    const isDue = this.#connection.unconnected || this.#clock.monotonicMs() >= this.#uptimeDueMs;
+    const isDue = this.#connection.thirdParty || this.#clock.monotonicMs() >= this.#uptimeDueMs;
     this.#connection.submit(isDue ? STATE_COMMAND : AGE_COMMAND, this, withheld);
   }
 

@@ -8,7 +8,7 @@ import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
 import { FOUND_LUA } from "./extend.ts";
 import { NEXT_LUA, NOTIFY_LUA, QUEUE_TTL_MS } from "./queue.ts";
 import {
-  type GroupRequest,
+  type GroupContent,
   lua,
   NONE,
   oneOf,
@@ -33,7 +33,7 @@ export function releaseArgs({ value, ticket, keepsTicket, keptMs }: Release): st
  * Does what {@linkcode RELEASE} does for each key, and returns what that returns, or its error.
  * Without waiters it makes three calls for all keys that hold their values.
  */
-export const RELEASE_MANY: ScriptOperation<GroupRequest> = {
+export const RELEASE_MANY: ScriptOperation<GroupContent> = {
   kind: "release",
   argv: ({ requests }) => requests.map(({ value }) => value),
   read: /* @__PURE__ */ oneOf(), // the reply has an answer to each

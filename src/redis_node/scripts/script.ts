@@ -80,7 +80,7 @@ export interface Operation<Content = QuorumRequest> extends Partial<Script> {
    */
   readonly queues?: boolean;
   /** The operation that does the same for many requests, each for one key. */
-  readonly many?: Operation<GroupRequest>;
+  readonly many?: Operation<GroupContent>;
   /** `ARGV`: what its script gets behind the keys. Without a script, the whole command. */
   argv(content: Content): string[];
   /**
@@ -99,7 +99,7 @@ export type Release = Pick<
 >;
 
 /** Requests whose keys one script gets; it replies to each as to the operation of one alone. */
-export interface GroupRequest extends QuorumRequest {
+export interface GroupContent extends QuorumRequest {
   readonly requests: readonly QuorumRequest[];
 }
 

@@ -49,12 +49,12 @@ class Bench {
   readonly wheel = new TimerWheel(this.clock);
   readonly subscription: ReleaseSubscription;
 
-  constructor(unconnected = true) {
+  constructor(thirdParty = true) {
     const commands: CommandSender = {
       readyAtMs: 0,
       receivedAtMs: 0,
       open: true,
-      unconnected,
+      thirdParty,
       crowded: undefined,
       submit: (command, receiver, context, tag) => {
         this.#execute(command, receiver, context, tag!);
@@ -142,9 +142,9 @@ class Bench {
 }
 
 /** Registers a test; nothing may keep the process alive at its end. */
-function test(name: string, run: (bench: Bench) => Promise<void>, unconnected = true): void {
+function test(name: string, run: (bench: Bench) => Promise<void>, thirdParty = true): void {
   Deno.test(`ReleaseSubscription ${name}`, async () => {
-    const bench = new Bench(unconnected);
+    const bench = new Bench(thirdParty);
     await runMicrotasks();
     await run(bench);
     await bench.close();
