@@ -80,10 +80,11 @@ if not ticket then
   end
   return { free }
 end`,
-    // Puts the ticket into all queues.
+    // Puts the ticket into all queues. A key that is free for another is `reserved`: it replies the
+    // first such key, and where the ticket stands in its queue.
     `local score, nowUs = scoreOf({ key }, own, asked, agreed)
-local heldMs, ahead, reserved, behind
-local length, foreign, waitMs = 0, 0, 0
+local heldMs, length, foreign, waitMs = -1, 0, 0, 0
+local ahead, reserved, reservedRank
 for index, one in ipairs(KEYS) do
   local pttl, rank, size = redis.call('PTTL', one), stand(one, ticket .. index, score)
   ahead, length = math.min(ahead or rank, rank), math.max(length, size)
@@ -95,16 +96,15 @@ for index, one in ipairs(KEYS) do
     if rank == 0 or whose == ticket .. index or isEnoughFor(rank, whose) then
       free = free + math.floor(2 ^ (index - 1))
     elseif not reserved then
-      reserved, behind = index, rank
+      reserved, reservedRank = index, rank
       waitMs = whose and math.max(leftMs, 1) or patienceMs(redis.call('ZRANGE', 'hasp:queue:' .. one, 0, 0)[1])
     end
   end
-  if pttl ~= -1 and (not heldMs or heldMs == -1 or pttl < heldMs) then heldMs = pttl end
-  heldMs = heldMs or -1
+  if pttl ~= -1 and (heldMs == -1 or pttl < heldMs) then heldMs = pttl end
 end
-return { heldMs, behind or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
+return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "fee96efa9f483fd694a78fbf39940a03285ff377",
+  sha1: "04a092d49ccd979cc2a1438858700660a2615566",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -55,22 +55,26 @@ end`,
   local score = tonumber(redis.call('ZSCORE', 'hasp:readers:' .. key, value) or 0)
   return score > nowMs and score or 0
 end`,
-  // The first writer's ticket ahead of `own` in the queue whose client is not gone, and `nil`
-  // without one. It looks at 64 tickets: if they are all readers' and `own` is behind them, it is
-  // an empty text. Drops writers' tickets whose clients are gone; also returns whether there were
-  // any.
-  `local function writerAhead(key, own)
+  // The first writer's ticket ahead of `own` in the queue; `nil` without one. It looks at 64
+  // tickets: if they are all readers' and `own` is behind them, it is an empty text. Drops writers'
+  // tickets whose clients are gone, and notifies the readers that are first then, unless the key
+  // `isFree`.
+  `local function writerAhead(key, own, isFree)
   local queue, dropped = 'hasp:queue:' .. key, false
   local tickets = redis.pcall('ZRANGE', queue, '0', '63')
+  local writer = #tickets == 64 and '' or nil
   for _, ticket in ipairs(tickets) do
-    if ticket == own then return nil, dropped end
-    if not reads(ticket) then
-      if not gone(ticket) then return ticket, dropped end
+    local isWriter = not reads(ticket)
+    if isWriter and gone(ticket) then
       redis.pcall('ZREM', queue, ticket)
       dropped = true
+    elseif isWriter or ticket == own then
+      writer = isWriter and ticket or nil
+      break
     end
   end
-  return #tickets == 64 and '' or nil, dropped
+  if dropped and not isFree then notifyReaders(key, own, 0, 0) end
+  return writer
 end`,
 );
 
@@ -109,8 +113,7 @@ end`,
     `local passesWriter = false
 for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   local isFree = not found[index]
-  local writer, dropped = writerAhead(key, ticket)
-  if dropped and not isFree then notifyReaders(key, ticket, 0, 0) end
+  local writer = writerAhead(key, ticket, isFree)
   if writer and isFree then
     turns[index] = turnAheadMs(key, ticket, asked, agreed)
     waitMs = math.max(waitMs, turns[index] or 0)
@@ -143,7 +146,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "e1c257dfc33a2b2d91001c480f6ec4877409e860",
+  sha1: "47555c2e0666214b44288258f94c2c48268fc0e7",
 };
 
 /**
@@ -180,7 +183,7 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "7e9fed98d7314c765de634b8e419c8ac9b266f31",
+  sha1: "ac92381974ab2de3e01a7f2733adfb3e4cd892d6",
 };
 
 /**
@@ -213,5 +216,5 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "d78da3137f4e91810183880cddd5fc95e37a84b9",
+  sha1: "2b734c28d2b244d5ba58849f25d8a8810af0410a",
 };
