@@ -175,13 +175,12 @@ class Drawn {
         this.#counts.lost++;
         this.#endHold(event);
         return this.#lose(event);
-      case "node-disconnected":
-        this.#down.set(`${process} ${fields.node}`, {
-          process,
-          node: masked(String(fields.node)),
-          fromMs: timeMs,
-        });
+      case "node-disconnected": {
+        const name = `${process} ${fields.node}`;
+        if (this.#down.has(name)) return; // for another client of the process
+        this.#down.set(name, { process, node: masked(String(fields.node)), fromMs: timeMs });
         return;
+      }
       case "node-connected":
         return this.#endOutage(`${process} ${fields.node}`, timeMs);
     }

@@ -45,6 +45,7 @@ Deno.test("RecordedEvents ends what has no end with the last event, and takes a 
     bars(
       line("a", 0, "acquired", { holder: "a11ce000", elapsedMs: 0, resources: ["a", "b"] }),
       line("a", 100, "node-disconnected", { node: "redis://n", resources: undefined }),
+      line("a", 150, "node-disconnected", { node: "redis://n", resources: undefined }),
       line("b", 400, "released", { heldMs: 100, elapsedMs: 0, confirmed: true }),
     ),
     {
