@@ -88,7 +88,7 @@ import {
   type LockCall,
   modeOf,
   refuseCrowded,
-  reportAbort,
+  reportRefusal,
   waitToAsk,
   waitToAskAgain,
 } from "./lock_call.ts";
@@ -144,9 +144,9 @@ function endWithout(call: LockCall, error: unknown): undefined {
   const { client: { localQueues }, localName, purpose, settings: { signal } } = call;
   // mutation: failed-call-blocks-its-client
   localQueues.leave(localName, call);
-  reportAbort(call, error);
-  const isOwn = error !== signal?.reason; // which may be the error of another call
-  if (purpose === "try" && error instanceof LockHeldError && isOwn) return undefined;
+  const isAbort = signal?.aborted === true && error === signal.reason; // which may be any error
+  if (isAbort) reportRefusal(call, "aborted", []);
+  else if (purpose === "try" && error instanceof LockHeldError) return undefined;
   throw error;
 }
 
@@ -176,7 +176,7 @@ function waitForRoom(call: LockCall): Promise<boolean> {
 function beginAttempt(call: LockCall): Round<ClientState> {
   const { client, settings: { ttlMs, label }, pool, waiter } = call;
   const ticket = waiter?.nextTicket(call.leftMs());
-  const keyPool = pool?.beginAttempt(ticket !== undefined);
+  const keyPool = pool?.beginAttempt(call.attempts === 0 && !ticket);
   const details = detailsOf(call, ticket, keyPool);
   // mutation: one-value-for-all-attempts
   // mutation: adopted-value-kept

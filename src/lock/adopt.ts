@@ -80,7 +80,7 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
  */
 async function isTaken({ client, keys, settings, adopts }: LockCall): Promise<boolean> {
   const { nodeTimeoutMs, signal } = settings;
-  const wait = new Pause(client.wheel, Infinity, signal);
+  const wait = new Pause(client.wheel, Infinity, signal); // ends early if the call does
   let reports: readonly KeyReport[] = [];
   Promise.all(keys.map((key) => reportKey(client, key, nodeTimeoutMs))).then((all) => {
     reports = all;

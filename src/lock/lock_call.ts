@@ -406,9 +406,3 @@ export function reportRefusal(
 export function modeOf({ mode }: LockCall): { readonly mode?: "shared" } {
   return mode ? { mode } : {};
 }
-
-/** Emits that the signal has ended a call without a lock, if that is what it failed with. */
-export function reportAbort(call: LockCall, error: unknown): void {
-  const { signal } = call.settings;
-  if (signal?.aborted && error === signal.reason) reportRefusal(call, "aborted", []);
-}

@@ -33,8 +33,6 @@ export class Pool {
   place = 0;
   /** The keys that were asked for since the call began, or since it last waited. */
   readonly #asked: Set<number> = new Set();
-  /** Whether it has asked before. */
-  #begun = false;
 
   /**
    * @param client The client.
@@ -54,13 +52,11 @@ export class Pool {
   /**
    * Begins an attempt.
    *
-   * @param queues Whether it has a ticket.
-   * @returns The pool for the nodes; `undefined` for the first attempt of a call, which is a plain
-   * one, so that an idle pool costs what a lock costs.
+   * @param isPlain Whether it is the first of its call, and has no ticket: then the nodes get a
+   * plain one, so that an idle pool costs what a lock costs.
+   * @returns The pool for the nodes, unless the attempt is plain.
    */
-  beginAttempt(queues: boolean): KeyPool | undefined {
-    const isPlain = !this.#begun && !queues;
-    this.#begun = true;
+  beginAttempt(isPlain: boolean): KeyPool | undefined {
     this.#asked.add(this.place);
     return isPlain ? undefined : { keys: this.#keys, place: this.place, free: [] };
   }

@@ -55,6 +55,7 @@ async function tryExtend(
   const extended = accept(lock, round);
   const givenUp = round.decision === "open"; // which says nothing of the nodes
   if ((extended || givenUp) && lock.unconfirmed === round) {
+    // the one before it counts again, unless one has succeeded meanwhile
     lock.unconfirmed = lock.extensions === extensionsBefore ? before : undefined;
   }
   report(lock, round, extended);
