@@ -73,6 +73,6 @@ blocked = blocked or waitMs > 0`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "ee9ba10b921feab17e5d0715995ea99b99723d32",
+  sha1: "4ddbba74e696b31e5ad2938756ccad0ad28b8423",
   read: readAcquired,
 };

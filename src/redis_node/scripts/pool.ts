@@ -104,7 +104,7 @@ for index, one in ipairs(KEYS) do
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "04a092d49ccd979cc2a1438858700660a2615566",
+  sha1: "f9c5361178e4c6e2da9d5180d8946d6f33440213",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -142,7 +142,7 @@ end`,
 end`,
   // Whether a pool's ticket has its turn for another key: then it is passed over, so that each of
   // several free keys goes to another ticket.
-  `local function hasTurnElsewhere(ticket, key)
+  `local function hasOther(ticket, key)
   local name, id = poolTurnName(ticket, key)
   local other = name and redis.pcall('GET', name)
   if type(other) ~= 'string' or other == key then return false end
@@ -175,7 +175,7 @@ end`,
     local near = redis.pcall('ZRANGE', queue, rank, rank + 4)
     local first = near[1]
     if not first or first == own then return false end
-    if hasTurnElsewhere(first, key) then
+    if hasOther(first, key) then
       rank = rank + 1
     else
       local receivers = (own or near[2]) and gone(first) and 0 or publish(first, first)
@@ -262,7 +262,7 @@ end`,
   local rank = overtakes and (redis.call('ZRANK', queue, own) or 1) or 0
   local overtaken = {}
   for _, ticket in ipairs(rank > 0 and redis.call('ZRANGE', queue, 0, rank - 1) or {}) do
-    if not hasTurnElsewhere(ticket, key) then
+    if not hasOther(ticket, key) then
       overtaken[#overtaken + 1] = ticket
       redis.call('ZREM', queue, ticket)
       publish(ticket, ticket)

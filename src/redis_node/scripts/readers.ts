@@ -60,17 +60,14 @@ end`,
   // tickets whose clients are gone, and notifies the readers that are first then, unless the key
   // `isFree`.
   `local function writerAhead(key, own, isFree)
-  local queue, dropped = 'hasp:queue:' .. key, false
-  local tickets = redis.pcall('ZRANGE', queue, '0', '63')
-  local writer = #tickets == 64 and '' or nil
-  for _, ticket in ipairs(tickets) do
-    local isWriter = not reads(ticket)
-    if isWriter and gone(ticket) then
+  local queue, dropped, writer = 'hasp:queue:' .. key, false, nil
+  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
+    if ticket == own then break end
+    if index == 64 then writer = '' end
+    if not reads(ticket) then
+      if not gone(ticket) then writer = ticket break end
       redis.pcall('ZREM', queue, ticket)
       dropped = true
-    elseif isWriter or ticket == own then
-      writer = isWriter and ticket or nil
-      break
     end
   end
   if dropped and not isFree then notifyReaders(key, own, 0, 0) end
@@ -146,7 +143,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     JOIN_LUA,
   ),
-  sha1: "47555c2e0666214b44288258f94c2c48268fc0e7",
+  sha1: "601c95cc75248bf89f525af63b9cc0391619167b",
 };
 
 /**
@@ -183,7 +180,7 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "ac92381974ab2de3e01a7f2733adfb3e4cd892d6",
+  sha1: "ec2ee13fc5f0483f490aa256fc287c7e9806ca8e",
 };
 
 /**
@@ -216,5 +213,5 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "2b734c28d2b244d5ba58849f25d8a8810af0410a",
+  sha1: "e73d275ae7ece215f137cc3c673f42183831c892",
 };

@@ -58,7 +58,7 @@ if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
 end
 return replies`,
   ),
-  sha1: "0d4fd67855edebf09b188a667e578fa1b6dc009c",
+  sha1: "49791eb35789865d16c1c7db23785cb1b7f37d2f",
 };
 
 /**
@@ -84,7 +84,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
     `local notified = giveTurn(key, nil, not found)
 return found and (notified and 2 or 1) or 0`,
   ),
-  sha1: "d63dbac032cbe795b6acb0d9a7819f7963917793",
+  sha1: "e8507f4264d7fe5dc74b996cddeb6be149490b42",
 };
 
 /**
@@ -157,5 +157,5 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
 end`,
     TAKE_BACK_LUA,
   ),
-  sha1: "18213f7ff6c1755d8a2d39ac9fc725597a5d3b76",
+  sha1: "66e34460bb5445968e2324bc960dedfa925c6acf",
 };

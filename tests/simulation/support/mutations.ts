@@ -260,7 +260,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "dead-first-holds-readers-back": [
     "a dead first in the queue holds readers back",
     ["if gone(ticket) then", "if false then"],
-    ["if isWriter and gone(ticket) then", "if false then"],
+    ["if not gone(ticket) then writer", "if true then writer"],
     ["if dropped and not isFree then", "if false then"],
   ],
   "any-key-of-a-pool-counts": [
@@ -284,7 +284,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "one-ticket-has-all-turns": [
     "the first of those that wait for a pool gets the turns for all its keys",
-    ["if hasTurnElsewhere(first, key) then", "if false then"],
+    ["if hasOther(first, key) then", "if false then"],
   ],
   "extension-steals": [
     "an extension steals",
