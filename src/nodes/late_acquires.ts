@@ -64,7 +64,7 @@ export class LateAcquires {
   onRelease({ keys, value, replaces, mode, keptMs }: Release): void {
     const late = this.#values.get(value);
     if (!late || late.release) return;
-    late.release = { keys, value, replaces, mode, keptMs };
+    late.release = { keys, value, replaces, mode, keptMs }; // the ticket goes with the first one
     this.#repeat(late, late.release, DELAY_MS);
   }
 

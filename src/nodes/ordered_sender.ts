@@ -2,8 +2,10 @@
  * A {@linkcode CommandSender} over any client that sends a command.
  *
  * Nothing is assumed of the client's own order, nor that it sends a command once. The commands
- * about one key go one after another, each when the one before has been answered. An acquisition
- * that got no answer is undone again and again ({@linkcode LateAcquires}).
+ * about one key go one after another, each when the one before has been answered: those of one tick
+ * about the same keys are a *chain*, and what is given to the client at once is an *exchange*
+ * ({@linkcode Exchanges}). An acquisition that got no answer is undone again and again ({@linkcode
+ * LateAcquires}).
  *
  * There is no connection here, so the node counts as down after two failures in a row or one
  * time-out, and `PING` finds out when the server is back. If the client refuses at once, each piece
@@ -13,7 +15,7 @@
  * @module
  */
 import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
-import type { ReplyReceiver } from "../redis/wire.ts";
+import { NOBODY, type ReplyReceiver } from "../redis/wire.ts";
 import type { RawReply } from "../redis/reply.ts";
 import {
   type CommandSender,
@@ -45,9 +47,6 @@ const CLOSE_GRACE_MS = 250;
 /** A command that is answered by the length of the key that the server gets, and the key. */
 const KEY = "hasp:";
 const KEY_LENGTH: readonly string[] = ["EVAL", "return #KEYS[1]", "1", KEY];
-
-/** The receiver of a reply that nobody waits for. */
-const NOBODY: ReplyReceiver = { onReply() {}, onFailure() {} };
 
 /** A command, and who receives its reply. */
 interface SubmittedCommand {

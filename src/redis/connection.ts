@@ -56,7 +56,7 @@ import { printable } from "../printable.ts";
 import { messageOf, toError } from "../to_error.ts";
 import type { RawReply } from "./reply.ts";
 import { type ReplyLimits, SilenceWatch, type WatchedConnection } from "./silence_watch.ts";
-import { CommandQueue, type ReplyReceiver, Wire, type WireOwner } from "./wire.ts";
+import { CommandQueue, NOBODY, type ReplyReceiver, Wire, type WireOwner } from "./wire.ts";
 
 /**
  * Limit of the commands that wait for replies. What undoes others may exceed it: so nothing of it
@@ -110,8 +110,6 @@ export interface ConnectionOptions
 /** The state of a connection; see the module. */
 export type State = "new" | "connecting" | "open" | "ending" | "down" | "closing" | "closed";
 
-/** The receiver of a command whose reply is not needed. */
-const IGNORE: ReplyReceiver = { onReply() {}, onFailure() {} };
 const PING: Command = { args: ["PING"] };
 
 /** A connection to one server, which reconnects by itself. */
@@ -346,7 +344,7 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
 
   /** Sends a PING unless commands are sent anyway: its reply shows that the server is there. */
   ask(): void {
-    if (this.open && this.#queue.length === 0) this.submit(PING, IGNORE);
+    if (this.open && this.#queue.length === 0) this.submit(PING, NOBODY);
   }
 
   /** Has the wire write what is queued by the end of this tick, and watches for the replies. */

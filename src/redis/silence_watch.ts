@@ -57,9 +57,9 @@ export class SilenceWatch {
   quietTicks = 0;
   /** Whether a look is due. */
   watching = false;
-  /** How many commands were written in all until a look; it is over once they have replies. */
+  /** How many replies there are in all once those have come that were due at an earlier look. */
   #due = 0;
-  /** How many looks ago that was. */
+  /** How many looks ago that look was. */
   #dueTicks = 0;
 
   /**

@@ -38,6 +38,9 @@ export interface ReplyReceiver<Context = unknown> {
   onFailure(error: ConnectionError, context: Context, tag: number): void;
 }
 
+/** The receiver of a reply that nobody waits for. */
+export const NOBODY: ReplyReceiver = { onReply() {}, onFailure() {} };
+
 /** A place in the ring. If it is free, it has no receiver; once its command is written, none. */
 interface Slot {
   command: EncodedCommand | undefined;
