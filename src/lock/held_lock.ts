@@ -71,7 +71,10 @@ export class HeldLock extends TimerEntry {
   #extendMs: number | undefined = undefined;
   #extend: ((lock: HeldLock) => void) | undefined = undefined;
   #signal: LockSignal | undefined = undefined;
-  // Set on few locks, so all others have no place for them.
+  /** The handle, if the lock ends when neither that nor a signal is left. */
+  #handle: WeakRef<object> | undefined = undefined;
+  #released: Promise<boolean> | undefined = undefined;
+  // What follows is set on few locks, so all others have no place for it.
   /**
    * What the program is called in: made by the call if it has a listener, else when the signal is
    * first read.
@@ -81,9 +84,6 @@ export class HeldLock extends TimerEntry {
   declare keptUntilMs?: number;
   /** Of an adopted lock: the value that it has replaced, once the caller has the lock. */
   declare former?: Former;
-  /** The handle, if the lock ends when neither that nor a signal is left. */
-  #handle: WeakRef<object> | undefined = undefined;
-  #released: Promise<boolean> | undefined = undefined;
 
   /**
    * @param round The round that won the lock.
@@ -259,7 +259,7 @@ export class HeldLock extends TimerEntry {
     this.#finish(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
     this.#takeBack(reason === "gone" || reason === "closed" ? 0 : this.keysLeftMs());
-    this.round.ticket = undefined; // what takes the keys back later is about the keys alone
+    this.round.ticket = undefined; // a release that comes later is about the keys alone
     const { heldMs } = this;
     this.inContext(() => {
       this.#signal?.look();

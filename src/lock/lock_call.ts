@@ -109,8 +109,8 @@ export class LockCall {
     this.keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
     this.pool = settings.any ? new Pool(client, this.keys) : undefined;
     this.mode = settings.mode === "shared" ? "shared" : undefined;
-    this.localName = this.pool?.name ??
-      (this.mode ? readersName(keysName(this.keys)) : keysName(this.keys));
+    const name = keysName(this.keys);
+    this.localName = this.pool?.name ?? (this.mode ? readersName(name) : name);
     this.purpose = purpose;
     this.waitMs = purpose === "try" ? 0 : settings.waitMs;
     this.adopts = adopts;
@@ -126,7 +126,7 @@ export class LockCall {
    * what writers do.
    */
   get contendedName(): string {
-    return this.pool?.key ?? (this.mode ? keysName(this.keys) : this.localName);
+    return this.pool?.key ?? keysName(this.keys);
   }
 
   /**
