@@ -109,8 +109,12 @@ export async function inspect(
 }
 
 /**
- * Asks every node what it has under a key; never rejects. A key that nobody holds is foreign if so
- * many nodes have it.
+ * Asks every node what it has under a key; never rejects.
+ *
+ * @param client The client.
+ * @param key The key.
+ * @param timeoutMs How long each node may take, in milliseconds.
+ * @param foreignOn On how many nodes a key that nobody holds must be to be reported as foreign.
  */
 export async function reportKey(
   client: ClientState,

@@ -39,7 +39,8 @@ export class LockSignal {
   /**
    * The signal for the program.
    *
-   * @param lends Whether it is let go of, so that {@linkcode isKept} says when nobody has it.
+   * @param lends Whether the lock lets go of it, so that {@linkcode isKept} says when the program has
+   * done so, too.
    */
   read(lends: boolean): AbortSignal {
     const known = this.#read?.deref();
