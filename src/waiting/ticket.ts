@@ -52,8 +52,8 @@ export class Ticket implements QueueTicket {
   /** Those that have been sent the ticket, so that it may be in their queues. */
   #sentTo = 0;
   /**
-   * Those of them that it need not ask to join: they could notify it when it last asked. One that
-   * cannot any more goes, unless a quorum of others has the ticket: then it may miss one.
+   * Those that it need not ask to join, because they could notify it when it last asked. One that
+   * no longer can is taken out; but not while a quorum of others has the ticket, which is enough.
    */
   #joinedOn = 0;
   /** Those that have put it in their queues, and could notify it ever since. */
