@@ -39,8 +39,8 @@ export class LockSignal {
   /**
    * The signal for the program.
    *
-   * @param lends Whether the lock lets go of it, so that {@linkcode isKept} says when the program has
-   * done so, too.
+   * @param lends Whether the lock lets go of it, so that {@linkcode isKept} says when the program
+   * has done so, too.
    */
   read(lends: boolean): AbortSignal {
     const known = this.#read?.deref();
