@@ -62,7 +62,8 @@ export function slots(name: string, count: number): string[] {
 }
 
 /**
- * The resources of a call as an array.
+ * The resources of a call as an array. It is frozen, because the program gets it too, from the
+ * lock and from events, and the client extends and releases what it names.
  *
  * @param attempt The call that fails otherwise, for messages: `acquire lock`.
  * @param resource What the caller passed.
@@ -109,7 +110,7 @@ export function checkResources(
     const twice = resources.find((name, index) => resources.indexOf(name) < index)!;
     throw new TypeError(`Cannot ${attempt} as resource ${quoted(twice)} is listed twice`);
   }
-  return resources;
+  return Object.freeze(resources);
 }
 
 /**
