@@ -22,10 +22,10 @@ import { isDemoted } from "./refusals.ts";
 
 /**
  * Has as `KEYS` a key that is missing: calls the commands of the scripts that a diagnosis does not
- * call otherwise, and `TYPE`, on this key, its queue, its readers and its counter. Returns the
+ * call otherwise, and `TYPE`, on this key, its queue, turn, readers and counter. Returns the
  * numbers of the commands that were refused, by their places in {@linkcode TRIED}.
  *
- * The calls change nothing, because all four keys are missing. The two commands that count would
+ * The calls change nothing, because all five keys are missing. The two commands that count would
  * create the counter; they are called only if it can be deleted again, which is done in the same
  * step. A counter that may not be deleted, though keys may, may not be accessed at all.
  */
@@ -36,7 +36,7 @@ local refused, tried = {}, {
   { 'TYPE', key }, { 'ZADD', queue, 'XX', 1, '-' }, { 'ZCARD', queue }, { 'ZRANGE', queue, 0, 0 },
   { 'ZRANK', queue, '-' }, { 'ZREM', queue, '-' }, { 'ZREMRANGEBYSCORE', queue, 1, 0 },
   { 'ZSCORE', queue, '-' }, { 'INCR', fence }, { 'DECR', fence },
-  { 'ZADD', 'hasp:readers:' .. key, 'XX', 1, '-' },
+  { 'ZADD', 'hasp:readers:' .. key, 'XX', 1, '-' }, { 'ZADD', 'hasp:turn:' .. key, 'XX', 1, '-' },
 }
 local function isRefused(...)
   local reply = redis.pcall(...)

@@ -226,9 +226,10 @@ for (
     ["~app:* ~hasp:*", { keyPrefix: "lock:" }, ["NO_QUORUM", "ACQUIRE_REFUSED", "RELEASE_REFUSED"]],
     ["~app:* ~hasp:*", {}, ["NO_QUORUM", "ACQUIRE_REFUSED", "RELEASE_REFUSED"]], // as in the manual
     ["~app:*", { keyPrefix: "app:" }, ["FENCING_REFUSED", "NOTIFY_REFUSED"]],
-    ["~app:* ~hasp:queue:*", { keyPrefix: "app:", fencing: false }, ["NOTIFY_REFUSED"]],
-    ["~app:* ~hasp:queue:* ~hasp:readers:*", { keyPrefix: "app:" }, ["FENCING_REFUSED"]],
-    ["~app:* ~hasp:queue:* ~hasp:readers:*", { keyPrefix: "app:", fencing: false }, []],
+    ["~app:* ~hasp:[qt]*", { keyPrefix: "app:", fencing: false }, ["NOTIFY_REFUSED"]],
+    ["~app:* ~hasp:[qr]*", { keyPrefix: "app:", fencing: false }, ["NOTIFY_REFUSED"]],
+    ["~app:* ~hasp:[qrt]*", { keyPrefix: "app:" }, ["FENCING_REFUSED"]],
+    ["~app:* ~hasp:[qrt]*", { keyPrefix: "app:", fencing: false }, []],
   ] as const
 ) {
   const missing = expected.length > 0 ? expected.join() : "nothing";
