@@ -9,6 +9,7 @@
 import { masked, MASKED_LENGTH_MIN } from "../printable.ts";
 import { ReplyError } from "../redis/errors.ts";
 import { type RawReply, timeReplyMs } from "../redis/reply.ts";
+import { GET_LUA } from "../redis_node/inspect_key.ts";
 import { POOL_POSITION_LENGTH, POSITION_LENGTH, TEXT_AT } from "../redis_node/scripts/queue.ts";
 import { messageOf } from "../to_error.ts";
 
@@ -48,7 +49,8 @@ export function readReply(
 ): RawReply | undefined {
   try {
     if (returned instanceof Error) return replyErrorOf(returned, commands);
-    return replyTo(args[0], plainReply(returned, DEPTH_MAX));
+    const [name, script] = args;
+    return replyTo(script === GET_LUA ? "GET" : name, plainReply(returned, DEPTH_MAX));
   } catch {
     return undefined; // it is nested too deep, or throws when it is read
   }

@@ -8,10 +8,16 @@ import { ProtocolError, ReplyError } from "../redis/errors.ts";
 import { textReply, timeReplyMs } from "../redis/reply.ts";
 import { type CommandSender, repliesTo } from "./command_sender.ts";
 import { isWrongType } from "./refusals.ts";
-import { queueOf } from "./scripts/queue.ts";
+import { queueOf, VALUE_BYTES_MAX } from "./scripts/queue.ts";
 import { READERS_PREFIX, SHARED } from "./scripts/readers.ts";
 
-/** How many readers are read at a time: a connection takes no reply of any length. */
+/**
+ * What `GET` replies of the key in `KEYS`, but of a longer text its beginning: it may be an
+ * application's, and a connection takes no reply of any length.
+ */
+export const GET_LUA = `local found = redis.call('GET', KEYS[1])
+return found and found:sub(1, ${VALUE_BYTES_MAX})`;
+/** How many readers are read at a time, for the same reason. */
 const STEP_READERS = 1_000;
 /** How many are read at most: a server may say that there are ever more. */
 const READERS_MAX = 100_000;
@@ -34,7 +40,8 @@ export async function inspectKey(
   key: string,
 ): Promise<KeyState | undefined> {
   await connection.expectPlainKeys?.();
-  const commands = [["GET", key], ["PTTL", key], ["ZCARD", queueOf(key)], ["TYPE", key]];
+  const get = ["EVAL", GET_LUA, "1", key];
+  const commands = [get, ["PTTL", key], ["ZCARD", queueOf(key)], ["TYPE", key]];
   const replies = await repliesTo(connection, commands, [key]);
   const [value, pttl, waiters, type] = replies.map(textReply);
   const foreign = value instanceof ReplyError && isWrongType(value);

@@ -67,6 +67,8 @@ import {
 import { type RawReply, textReply } from "../../redis/reply.ts";
 import { isNumber, lua } from "./script.ts";
 
+/** The longest text that may be a lock's value, in bytes: those of lock libraries are shorter. */
+export const VALUE_BYTES_MAX = 999;
 /** How long a queue lives after a ticket was last put into it, in milliseconds. */
 export const QUEUE_TTL_MS = 180_000;
 /**
@@ -302,12 +304,13 @@ end`,
   return isLast and size - 1 or redis.call('ZRANK', queue, ticket), size
 end`,
   // Of a key that is held: 1 if what it holds is no value of this library, else 0; and its value,
-  // if that is a text, and not longer than that of any lock library: a reply must be short. If
-  // readers hold it, that of the reader with the latest deadline.
-  `local function holderOf(key)
+  // if that may be a lock's: a reply must be short. If readers hold it, that of the reader with the
+  // latest deadline.
+  () =>
+    `local function holderOf(key)
   local found = redis.pcall('GET', key)
   if found == 'hasp:shared' then return 0, redis.pcall('ZRANGE', 'hasp:readers:' .. key, '-1', '-1')[1] end
-  if type(found) ~= 'string' or #found > 999 then return 1 end
+  if type(found) ~= 'string' or #found > ${VALUE_BYTES_MAX} then return 1 end
   return (found .. ':'):match('^%x*():') == 41 and 0 or 1, found
 end`,
 );

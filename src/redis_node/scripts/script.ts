@@ -19,13 +19,14 @@
  * |                       | `EXTEND_SHARED`   | readers, queue       | 0, 1, 2                    |
  * |                       | `RELEASE_SHARED`  | readers, queue, turn | 0, 1, 2                    |
  * | `../restart_guard.ts` | `STATE_LUA`       | `hasp:born` alone    | age, clock, uptime, run id |
+ * | `../inspect_key.ts`   | `GET_LUA`         | (changes nothing)    | a text                     |
  * | `../diagnostics.ts`   | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
  *
  * 0 is a denial, 1 or a counter of fencing tokens a grant. If keys are missing and nothing else is
  * in the way, an extension replies 2 and an adoption -1; a release replies 2 if others wait. A
  * position is where the ticket stands in the queues, a mask which keys of the pool are free.
  * `EXTEND_MANY` and `RELEASE_MANY` do the same for many locks of one key, and reply a list. The
- * last two scripts are always sent whole.
+ * last three scripts are always sent whole.
  *
  * Any other `_LUA` is a part of several scripts, and calls functions of the parts before it.
  *
