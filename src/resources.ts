@@ -98,7 +98,7 @@ export function checkResources(
         `Cannot ${attempt} as 'resource' must be a non-empty string or an array of non-empty strings`,
       );
     }
-    if (isReserved(keyPrefix, name)) {
+    if (isReserved(keyPrefix + name)) {
       const key = quoted(keyPrefix + name);
       throw new RangeError(
         `Cannot ${attempt} as no key may begin with '${RESERVED_PREFIX}': current key is ${key}`,
@@ -113,13 +113,9 @@ export function checkResources(
   return Object.freeze(resources);
 }
 
-/**
- * Whether a key begins with {@linkcode RESERVED_PREFIX}; joins its parts only if the prefix does
- * not decide.
- */
-export function isReserved(keyPrefix: string, name: string): boolean {
-  const start = keyPrefix.length < RESERVED_PREFIX.length ? keyPrefix + name : keyPrefix;
-  return start.startsWith(RESERVED_PREFIX);
+/** Whether no lock may have a key. */
+export function isReserved(key: string): boolean {
+  return key.startsWith(RESERVED_PREFIX);
 }
 
 /** The name of a set of keys, in whatever order they are given. */

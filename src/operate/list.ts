@@ -69,7 +69,7 @@ export async function* list(
     const resources: string[] = [];
     for (const key of keys) {
       const resource = key.slice(keyPrefix.length);
-      if (resource === "" || isReserved(keyPrefix, resource) || listed.has(resource)) continue;
+      if (resource === "" || isReserved(key) || listed.has(resource)) continue;
       listed.add(resource);
       resources.push(resource);
     }

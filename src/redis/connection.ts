@@ -12,7 +12,7 @@
  * | open      | commands are sent                                                           |
  * | served    | the server has executed a command, or refused that alone                    |
  * | accepted  | the server has accepted the login, or served without one                    |
- *  * | ready     | the first attempt is over, whether it was accepted or lost                  |
+ * | ready     | the first attempt is over, whether it was accepted or lost                  |
  * | lost      | its stream has ended, and its commands have failed: all ends lead here      |
  * | given up  | refused, or not accepted in time: lost after a moment if commands were sent |
  * | left      | lost because the server is not the primary any more                         |
@@ -129,11 +129,11 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   readonly #login = new Login((refusal) => this.#onLoginEnd(refusal));
   readonly #dialer: Dialer;
   readonly #watch: SilenceWatch;
-  /** Whether the server has replied to a command on this connection without an error. */
+  /** Whether the server has served on this connection. */
   #served = false;
   /**
-   * The last error reply, if all replies on this connection were errors: probably the reason why
-   * the server closes it.
+   * The last error reply on this connection, if the server has not served: probably the reason why
+   * it closes the connection.
    */
   #refusal: ReplyError | undefined = undefined;
   #state: State = "new";

@@ -109,7 +109,7 @@ export function repliesTo(
 export interface SenderEvents {
   /** It is open, on a new connection: whatever was known of the last one is void. */
   onOpen?(): void;
-  /** The server has shown that it is there: when it is open, or soon after. */
+  /** The server has shown that it is there: about when it is open. */
   onAccepted?(): void;
   /** It is open no longer, or could not be opened at first. */
   onLost?(error: ConnectionError): void;

@@ -43,6 +43,10 @@ export async function inspectKey(
   const get = ["EVAL", GET_LUA, "1", key];
   const commands = [get, ["PTTL", key], ["ZCARD", queueOf(key)], ["TYPE", key]];
   const replies = await repliesTo(connection, commands, [key]);
+  const [found] = replies;
+  if (found instanceof ReplyError && found.commandRefused) { // a user who may only read
+    [replies[0]] = await repliesTo(connection, [["GET", key]], [key]);
+  }
   const [value, pttl, waiters, type] = replies.map(textReply);
   const foreign = value instanceof ReplyError && isWrongType(value);
   if (value instanceof ReplyError && !foreign) throw value;

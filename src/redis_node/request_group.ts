@@ -76,11 +76,12 @@ export class Grouping {
 
   /**
    * Puts a request to the node, with others of this tick if there is a script for many and it is
-   * one for them: not for several keys, and not under the restart guard.
+   * one for them: not for several keys, and no extension under the restart guard.
    */
   ask(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
     const { connection } = this;
-    const alone = !operation.many || request.keys.length > 1 || request.guardMs;
+    const alone = !operation.many || request.keys.length > 1 ||
+      operation.kind === "extend" && request.guardMs;
     if (alone || !connection?.open || !connection.writeSoon) {
       return this.#send(operation, request, nodeIndex);
     }

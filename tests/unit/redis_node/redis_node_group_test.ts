@@ -15,9 +15,11 @@ import {
 
 const request = (key: string, value = "v", ttlMs = 1_000) => new FakeRequest(key, { value, ttlMs });
 
-/** Releases `k0` with the value `v0`, and so on, in this tick. */
+/** Releases `k0` with the value `v0`, and so on, in this tick: locks of guarded calls, and others. */
 function releaseMany(bench: NodeBench, count = 3): FakeRequest[] {
-  return lockNames(count).map(([key, value]) => bench.release(request(key, value)));
+  return lockNames(count).map(([key, value], index) =>
+    bench.release(new FakeRequest(key, { value, ttlMs: 1_000, guardMs: index % 2 * 5_000 }))
+  );
 }
 
 function lockNames(count: number, from = 0): [key: string, value: string][] {
