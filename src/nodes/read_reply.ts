@@ -8,7 +8,7 @@
  */
 import { masked, MASKED_LENGTH_MIN } from "../printable.ts";
 import { ReplyError } from "../redis/errors.ts";
-import { type RawReply, timeReplyMs } from "../redis/reply.ts";
+import { type RawReply, textOf, timeReplyMs } from "../redis/reply.ts";
 import { GET_LUA } from "../redis_node/inspect_key.ts";
 import { POOL_POSITION_LENGTH, POSITION_LENGTH, TEXT_AT } from "../redis_node/scripts/queue.ts";
 import { messageOf } from "../to_error.ts";
@@ -29,7 +29,6 @@ export type Commands = readonly (readonly string[])[];
 /** A reply of which bytes are read as text. */
 type PlainReply = string | number | bigint | null | PlainReply[];
 
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 
 /**
@@ -114,7 +113,8 @@ function replyTo(name: string, reply: PlainReply): RawReply | undefined {
 function plainReply(reply: unknown, depthMax: number): PlainReply {
   if (reply === null || typeof reply === "string" || typeof reply === "number") return reply;
   if (typeof reply === "bigint") return reply;
-  if (reply instanceof Uint8Array || reply instanceof ArrayBuffer) return decoder.decode(reply);
+  if (reply instanceof Uint8Array) return textOf(reply);
+  if (reply instanceof ArrayBuffer) return textOf(new Uint8Array(reply));
   if (typeof reply !== "object" || depthMax === 0) throw new TypeError("it is no reply");
   const parts = Array.isArray(reply)
     ? reply

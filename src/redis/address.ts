@@ -141,20 +141,14 @@ export function parseAddress(address: Address, place?: string): RedisAddress {
     return addressOfUrl(address instanceof URL ? address : toUrl(text));
   } catch (error) {
     if (!(error instanceof Invalid)) throw error;
-    const reason = isText && reasonInText(text) || error.reason;
+    const reason = isText && reasonInText(text) || error.message;
     const shown = isText && shownAddress(text) || place;
     throw new TypeError(`Cannot use Redis address ${shown ? `${shown} ` : ""}as ${reason}`);
   }
 }
 
 /** Thrown inside this module: what is wrong with an address. */
-class Invalid {
-  readonly reason: string;
-
-  constructor(reason: string) {
-    this.reason = reason;
-  }
-}
+class Invalid extends Error {}
 
 function toUrl(text: string, reason = "it is not a URL such as 'redis://10.0.0.1:6379'"): URL {
   try {
@@ -219,9 +213,7 @@ function addressOfParts(parts: AddressParts): RedisAddress {
 
 function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
   if (url.hostname === "") throw new Invalid("its host is missing");
-  if (url.search !== "" || url.hash !== "") {
-    throw new Invalid("it must not have a part after '?' or '#'");
-  }
+  if (url.search || url.hash) throw new Invalid("it must not have a part after '?' or '#'");
   const hostname = hostnameOf(url);
   const port = url.port === "" ? DEFAULT_PORT : Number(url.port);
   if (port === 0) throw new Invalid(PORT_RULE);
@@ -241,9 +233,7 @@ function hostnameOf(url: URL): string {
   const [, ipv6] = /^\[(.*)\]$/u.exec(url.hostname) ?? [];
   if (ipv6 !== undefined) return ipv6.toLowerCase();
   const hostname = decode(url.hostname, "host");
-  if (NOT_IN_HOSTNAMES.test(hostname)) {
-    throw new Invalid(HOST_RULE);
-  }
+  if (NOT_IN_HOSTNAMES.test(hostname)) throw new Invalid(HOST_RULE);
   return hostname.toLowerCase();
 }
 
@@ -253,7 +243,7 @@ function unixAddress(url: URL): RedisAddress {
     throw new Invalid(UNIX_RULE);
   }
   if (path.includes("\0")) throw new Invalid("its path must not contain NUL");
-  if (url.hash !== "" || [...url.searchParams.keys()].some((key) => key !== "db")) {
+  if (url.hash || [...url.searchParams.keys()].some((key) => key !== "db")) {
     throw new Invalid("the only parameter of a socket's address is 'db'");
   }
   const database = databaseNumber(url.searchParams.get("db") ?? "");
@@ -278,7 +268,7 @@ function credentialsIn(url: URL): Credentials {
 
 /** Who logs in, and what no message may show of it; an empty text stands for none. */
 export function credentialsOf(username: string, password: string): Credentials {
-  const secrets = [username, password].filter((secret) => secret !== "");
+  const secrets = [username, password].filter(Boolean);
   secrets.sort((one, other) => other.length - one.length);
   return {
     username: username || undefined,

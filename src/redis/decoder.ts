@@ -14,7 +14,7 @@
  * @module
  */
 import { ProtocolError, stacklessReplyError } from "./errors.ts";
-import type { RawReply } from "./reply.ts";
+import { type RawReply, textOf } from "./reply.ts";
 
 /**
  * Default limit of the bytes of one reply: a server's own limit of one bulk string
@@ -76,7 +76,6 @@ export class RespDecoder {
   readonly #bytesMax: number;
   readonly #elementsMax: number;
   readonly #secrets: readonly string[] | undefined;
-  readonly #text = new TextDecoder("utf-8", { ignoreBOM: true });
   /** The beginning of an incomplete line. */
   #line: Uint8Array = new Uint8Array(64);
   #lineLength = 0;
@@ -196,7 +195,7 @@ export class RespDecoder {
   #lineText(bytes: Uint8Array, start: number, end: number): string {
     const line = bytes.subarray(start, end);
     if (line.includes(CR)) this.#fail("a line has a CR in its middle");
-    return this.#text.decode(line);
+    return textOf(line);
   }
 
   #integer(bytes: Uint8Array, start: number, end: number): number | bigint {
@@ -208,7 +207,7 @@ export class RespDecoder {
     }
     // BigInt() of a line full of digits would take milliseconds.
     if (magnitude > UINT64_MAX) this.#fail("an integer has more than 64 bits");
-    const exact = BigInt(this.#text.decode(bytes.subarray(first, end)));
+    const exact = BigInt(textOf(bytes.subarray(first, end)));
     if (exact > (negative ? -INT64_MIN : INT64_MAX)) this.#fail("an integer has more than 64 bits");
     return negative ? -exact : exact;
   }

@@ -20,9 +20,14 @@ export type Message = [kind: Uint8Array, channel: Uint8Array, message: Uint8Arra
 
 const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true });
 
+/** Bytes in UTF-8 as text; a BOM is a character like others. */
+export function textOf(bytes: Uint8Array): string {
+  return decoder.decode(bytes);
+}
+
 /** Decodes every bulk string inside `reply` as UTF-8. */
 export function textReply(reply: RawReply): Reply {
-  if (reply instanceof Uint8Array) return decoder.decode(reply);
+  if (reply instanceof Uint8Array) return textOf(reply);
   if (Array.isArray(reply)) return reply.map(textReply);
   return reply;
 }

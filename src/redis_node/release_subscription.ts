@@ -19,7 +19,7 @@
  */
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";
 import { ConnectionError, ReplyError } from "../redis/errors.ts";
-import { timeReplyMs } from "../redis/reply.ts";
+import { textOf, timeReplyMs } from "../redis/reply.ts";
 import { backoffMs, BACKOFFS } from "../time/backoff.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
@@ -60,8 +60,6 @@ const BUSY_DELAY_MS = 500;
  * command before each: one that hangs answers nothing.
  */
 const UNANSWERED_MAX = 5;
-
-const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** One subscription, from when it is asked for. */
 interface Attempt {
@@ -202,7 +200,7 @@ export class ReleaseSubscription {
    */
   #onMessage(attempt: Attempt, bytes: string | Uint8Array): void {
     attempt.heard = true;
-    const text = ArrayBuffer.isView(bytes) ? decoder.decode(bytes) : bytes;
+    const text = ArrayBuffer.isView(bytes) ? textOf(bytes) : bytes;
     const message = typeof text === "string" ? readMessage(text) : undefined;
     if (message) this.#listener!.onQueueMessage(this.#nodeIndex, message);
   }

@@ -1,6 +1,4 @@
-/**
- * Nodes in memory that are closed by a call, and their connections.
- */
+/** Nodes in memory that are closed by a call, and their connections. */
 import { assertRejects } from "@std/assert";
 import { Socket } from "node:net";
 import { createRedlock, QuorumError } from "../../mod.ts";

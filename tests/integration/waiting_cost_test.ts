@@ -1,6 +1,4 @@
-/**
- * What waiting costs the servers: commands, connections and keys.
- */
+/** What waiting costs the servers: commands, connections and keys. */
 
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { deadline } from "@std/async/deadline";

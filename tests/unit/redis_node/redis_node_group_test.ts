@@ -15,7 +15,7 @@ import {
 
 const request = (key: string, value = "v", ttlMs = 1_000) => new FakeRequest(key, { value, ttlMs });
 
-/** Releases `k0` with the value `v0`, and so on, in this tick: locks of guarded calls, and others. */
+/** Releases `k0` with the value `v0`, and so on, in this tick: guarded locks, and others. */
 function releaseMany(bench: NodeBench, count = 3): FakeRequest[] {
   return lockNames(count).map(([key, value], index) =>
     bench.release(new FakeRequest(key, { value, ttlMs: 1_000, guardMs: index % 2 * 5_000 }))

@@ -1,6 +1,4 @@
-/**
- * Readers that wait: who notifies them, whatever became of those ahead.
- */
+/** Readers that wait: who notifies them, whatever became of those ahead. */
 import { assert, assertEquals, assertInstanceOf, assertLess } from "@std/assert";
 import { LockHeldError } from "../../../src/errors.ts";
 import type { Lock } from "../../../src/lock/lock.ts";
