@@ -228,12 +228,11 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
   // else its holder would be notified of the end at once
   const inTime = remainingMs > expiryMarginMs(validityMs);
   const granted = round.decision === "granted" && inTime && accept(call, round);
+  // mutation: failed-attempt-stays
+  if (!granted) undoAttempt(round); // step 5: before its listener can ask again
   if (settings.onEvent) reportAttempt(call, round, granted);
-  if (!granted || call.ended) { // its listener may have ended the call
-    // mutation: failed-attempt-stays
-    undoAttempt(round); // step 5
-    return undefined;
-  }
+  if (!granted) return undefined;
+  if (call.ended) return void undoAttempt(round); // the listener has ended it
   const held = new HeldLock(round, settings, call.locked);
   letNextAsk(call, held);
   if (settings.onEvent) reportAcquired(call, held);

@@ -68,8 +68,10 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   const { signal } = settings;
   let { retryDelayMs, retryDelayMaxMs } = settings;
   if (split) retryDelayMs = Math.max(2 * denied.slowestMs, SPLIT_MS_MIN);
-  // nobody extends the lock meanwhile, so a node that is back must be asked soon
-  else retryDelayMaxMs = Math.min(retryDelayMaxMs, tryAgainMs(adopts!.ttlMs));
+  // nobody extends the lock meanwhile, so while it may live, a node that is back is asked soon
+  else if (call.elapsedMs < adopts!.ttlMs) {
+    retryDelayMaxMs = Math.min(retryDelayMaxMs, tryAgainMs(adopts!.ttlMs));
+  }
   const pauseMs = backoffMs(wheel.random, { retryDelayMs, retryDelayMaxMs }, attempts - 1);
   await pause(wheel, split ? pauseMs : Math.min(pauseMs, call.leftMs()), signal);
 }

@@ -10,7 +10,6 @@
  */
 import { closedError, type LockHeldError, lockName, type QuorumError } from "../errors.ts";
 import { emit, type RedlockEvent } from "../events.ts";
-import { agreeOnToken } from "../fencing/token.ts";
 import { describeHolder } from "../holder.ts";
 import { isHopeless, lockHeldError, quorumError } from "../messages.ts";
 import type { Settings } from "../options.ts";
@@ -384,9 +383,9 @@ function ownHold(call: LockCall): HeldLock | undefined {
 }
 
 /** Why there is no lock although a quorum granted it, if so. */
-function whyUnused({ decision, counts, nodeSet: { quorum } }: Round): string | undefined {
+function whyUnused({ decision, counts }: Round): string | undefined {
   if (decision !== "granted") return undefined;
-  const unsettled = counts !== undefined && !agreeOnToken(counts.last, quorum).agreed;
+  const unsettled = counts !== undefined && counts.token === undefined;
   return unsettled ? "but they did not agree on a fencing token" : "but too late for its validity";
 }
 

@@ -14,10 +14,7 @@ const DENIED = "0 of 3 nodes granted it, 3 denied, 2 are needed";
 type Answer = "grant" | "deny" | "fail" | "hang" | "lose-reply";
 const ANSWERS: readonly Answer[] = ["grant", "deny", "fail", "hang", "lose-reply"];
 
-/**
- * How often a call that does not wait asks at most, and how long a moment or a pause in between is
- * at most.
- */
+/** Most attempts of a call that does not wait, and the longest moment or pause in between. */
 const ATTEMPTS_MAX = 5, MOMENT_MS = 8;
 
 /** Every way for `count` nodes to answer. */

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertLess, assertRejects, assertThrows } from "@std/assert";
 import {
   LockLostError,
   QuorumError,
@@ -142,7 +142,12 @@ Deno.test("adopt() tries for waitMs while too few nodes answer, and more often i
   const adopting = cluster.redlock.adopt(token, { waitMs: 5 * TTL_MS });
   await cluster.advance(TTL_MS * 0.9);
   cluster.resume();
-  assert((await cluster.settle(adopting)).held);
+  const lock = await cluster.settle(adopting);
+  assert(lock.held);
+  cluster.set("fail");
+  const [before] = cluster.asked("adopt");
+  await cluster.rejection(cluster.redlock.adopt(lock.handOver(), { waitMs: 50 * TTL_MS }));
+  assertLess(cluster.asked("adopt")[0] - before, 150); // it may live for a fiftieth of that
 });
 
 Deno.test("adopt() tries no longer than waitMs, whatever the delays between its attempts are", async () => {

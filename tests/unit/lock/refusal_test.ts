@@ -1,6 +1,7 @@
 import { assertEquals, assertInstanceOf } from "@std/assert";
 import { FAILED } from "../../../src/quorum/outcome.ts";
 import { LockHeldError, QuorumError } from "../../../src/errors.ts";
+import type { RedlockEvent } from "../../../src/events.ts";
 import { Cluster } from "../../support/cluster.ts";
 
 const DENIED = "0 of 3 nodes granted it, 3 denied, 2 are needed";
@@ -33,18 +34,13 @@ for (
   });
 }
 
-for (
-  const [way, options] of [["has not waited", { waitMs: 0 }], ["polled", {
-    waitMs: 200,
-    notify: false,
-  }]] as const
-) {
+for (const [way, waitMs] of [["has not waited", 0], ["polled", 200]] as const) {
   Deno.test(`acquire() that ${way} asks no node what is in its way`, async () => {
     const cluster = new Cluster();
     cluster.occupy();
-    const error = await cluster.refusal(options);
+    const error = await cluster.refusal({ waitMs, notify: waitMs === 0 });
     assertInstanceOf(error, LockHeldError);
-    const waited = options.waitMs > 0 ? "; waited 200 ms" : "";
+    const waited = waitMs > 0 ? "; waited 200 ms" : "";
     assertEquals(
       error.message,
       `Cannot acquire lock "a": someone else holds it${waited}; ${DENIED}`,
@@ -53,10 +49,14 @@ for (
   });
 }
 
-Deno.test("acquire() with a waitMs of 0 sends nothing beyond its attempts and what undoes them", async () => {
+Deno.test("acquire() with a waitMs of 0 sends nothing beyond its attempts and what undoes them, and that before its listener can ask", async () => {
   const cluster = new Cluster();
   for (const node of cluster.nodes.slice(0, 2)) node.set("a", "other", 500);
-  assertInstanceOf(await cluster.refusal({ waitMs: 0 }), LockHeldError);
+  const undone: number[] = [];
+  const onEvent = ({ type }: RedlockEvent) =>
+    void (type === "attempt" && undone.push(cluster.asked("release")[2]));
+  assertInstanceOf(await cluster.refusal({ waitMs: 0, onEvent }), LockHeldError);
+  assertEquals(undone, [1, 2, 3, 4, 5]);
   const repeated = (step: string) => Array(5).fill(step).join(" ");
   assertEquals(cluster.steps, ["acquire", "acquire", "acquire release"].map(repeated));
 });
