@@ -64,7 +64,7 @@ export class HeldLock extends TimerEntry {
   #validityMs: number;
   /**
    * The last extension, under way or not, unless it has succeeded or its caller gave it up: set by
-   * what extends the lock, and read when the lock is lost.
+   * what extends the lock. It says why the lock is lost, and that the next one is urgent.
    */
   unconfirmed: Round | undefined = undefined;
   /** When to extend it next, by the continuous clock, and what extends it. */

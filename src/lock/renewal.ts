@@ -149,7 +149,7 @@ export async function extend(
   }
 }
 
-/** The longest pause after nodes did not answer about a lock, in milliseconds. */
+/** How long to wait, once nodes did not answer about a lock, in milliseconds. */
 export function tryAgainMs(ttlMs: number): number {
   return Math.max(ttlMs * RETRY_FACTOR, RETRY_MS_MIN);
 }

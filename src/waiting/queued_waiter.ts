@@ -129,9 +129,9 @@ export class QueuedWaiter implements TicketListener {
   // What decides about it.
   #news = new News();
   #inARow = new InARow();
-  /** The last attempt, while too few nodes have answered it to say when a quorum is possible. */
+  /** The last attempt, while its answers do not say yet when a quorum is possible. */
   #unheard: Round | undefined = undefined;
-  /** Whether too few nodes answered it. */
+  /** Whether so many nodes gave it no answer that no quorum was possible. */
   #unanswered = false;
   /** Whether that was because some are in quarantine. */
   #young = false;

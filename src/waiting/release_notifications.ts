@@ -64,7 +64,7 @@ export class ReleaseNotifications implements ReleaseListener {
   #open = false;
   /** One bit a node: those that send notifications now. */
   subscribed = 0;
-  /** Those that callers wait for, because they have not yet said whether they do. */
+  /** Those that callers wait for, because they have not said yet whether they will send them. */
   #subscribing = 0;
   /** Those that refuse to, or never can. */
   #refused = 0;

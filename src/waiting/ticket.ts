@@ -48,7 +48,7 @@ export class Ticket implements QueueTicket {
   readonly #positions: (QueuePosition | undefined)[] = [];
   /** When a node last said where it stands, by the monotonic clock. */
   #positionsMs = 0;
-  // Three sets of nodes, one bit a node: from where it may stand to where it does.
+  // Three sets of nodes, one bit a node.
   /** Those that have been sent the ticket, so that it may be in their queues. */
   #sentTo = 0;
   /**
