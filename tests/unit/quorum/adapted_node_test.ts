@@ -62,6 +62,8 @@ Deno.test("adaptedNode() asks at once, in the order of the calls, and hands out 
     ["release", plain],
     ["raiseCounters", plain],
   ]);
+  (asked[0][1].keys as string[]).pop();
+  assertEquals(request.keys, ["k", "l"]); // which other nodes are asked for, too
 });
 
 Deno.test("adaptedNode() has a release extend the keys by what is left of their time, and delete them later", async () => {
