@@ -11,28 +11,28 @@ export const PATIENCE_MS_MIN = 50;
 export const PATIENCE_MS_MAX = 1_000;
 
 /**
- * A ticket's name in a queue, in front of what a message says about it. The scripts read it by the
+ * A ticket as a member of a queue, and what a message says behind it. The scripts read it by the
  * same rule.
  */
 const TICKET = /^(([^:]*:[0-9a-zA-Z]+)(?::\d+(?::\d+)?)?\.?)(\d+)?/u;
 
-/** The parts of a ticket's name in a queue. */
+/** The parts of a member of a queue, which is a ticket's id and, of a pool, the number of a key. */
 export interface TicketParts {
   /** The client's id and the number of its ticket: what the client knows the ticket by. */
   readonly name: string;
   /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */
   readonly place: number | undefined;
-  /** The ticket's id: all of that but the place. */
+  /** The ticket's id: the member without the number of the key. */
   readonly ticketId: string;
-  /** What follows in the text. */
+  /** What follows the member in the text. */
   readonly rest: string;
 }
 
 /**
- * Splits a ticket, as `scripts/queue.ts` describes it.
+ * Splits a member of a queue, as `scripts/queue.ts` describes it.
  *
- * @param text The ticket, and whatever follows.
- * @returns `undefined` if it does not begin with a ticket.
+ * @param text The member, and whatever follows.
+ * @returns `undefined` if the text does not begin with one.
  */
 export function splitTicket(text: string): TicketParts | undefined {
   const [all = "", ticketId, name, number] = TICKET.exec(text) ?? [];

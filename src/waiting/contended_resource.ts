@@ -14,12 +14,12 @@ import type { Random } from "../time/random.ts";
 
 /** How long it is remembered that a client of another library had the lock, in milliseconds. */
 const FOREIGN_MS = 10_000;
-/** How often at most a lock that becomes free is left to them. */
+/** The highest chance that a lock which becomes free is left to such clients. */
 const CONCEDE_CHANCE_MAX = 0.125;
 /** For how long it is left to them, in milliseconds. */
 const CONCEDE_MS_MIN = 50;
 const CONCEDE_MS_MAX = 150;
-/** The least limit of the delay between two polls of the first in the queue, in milliseconds. */
+/** The least that {@linkcode ContendedResource.nextPollMsMax} returns, in milliseconds. */
 const POLL_MS_MIN = 5;
 /**
  * A key that expires by so much later than before has a new value, or was extended, in
@@ -39,14 +39,14 @@ export class ContendedResource {
   #spellMs = 0;
   /** When this client last got the lock. */
   #wonMs = 0;
-  /** How likely it leaves the lock free when it is released. */
+  /** The chance that this client leaves the lock free when it releases it. */
   #chance = CONCEDE_CHANCE_MAX;
   /** When the keys of such a client expire. */
   #endMs = -Infinity;
   /** Since when it has the lock. */
   #sinceMs = 0;
 
-  /** An attempt found out whether a client of another library has the lock. */
+  /** An attempt that was denied has shown whether a client of another library has the lock. */
   noteHolder(foreign: boolean, nowMs: number): void {
     if (foreign) this.#foreignMs = nowMs;
     this.#spellFromMs = foreign ? this.#spellFromMs ?? nowMs : undefined;
@@ -88,9 +88,9 @@ export class ContendedResource {
   }
 
   /**
-   * The limit of the delay until the first in the queue asks again while a client of another
-   * library has the lock: as long as that client has had it so far, and at most `retryDelayMs`. So
-   * a lock that changes hands often is polled often.
+   * The upper bound of the random delay until the first in the queue asks again while a client of
+   * another library has the lock: as long as that client has had it so far, and at most
+   * `retryDelayMs`. So a lock that changes hands often is polled often.
    *
    * @param freeInMs When the keys expire, from now, in milliseconds.
    */

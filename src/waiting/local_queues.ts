@@ -25,14 +25,14 @@ import type { Wanted } from "./ticket.ts";
 
 /** Locks that are remembered as contended; the oldest is forgotten for one more. */
 const CONTENDED_MAX = 4_096;
-/** Fewest owners that are removed from a map before it is copied. */
+/** At least so many owners are removed from the map before it is copied: see `#remove`. */
 const REMOVED_MIN = 16;
 
 /** A call that waits. */
 export interface WaitingCall extends Wanted {
   /** The name of its local queue. */
   readonly localName: string;
-  /** The name of what it asks for now, by which the client remembers that others wait for that. */
+  /** What it asks for now: under this name the client remembers that others wait. */
   readonly contendedName: string;
 }
 
@@ -41,9 +41,7 @@ export type Owner = object;
 
 /** The calls for one lock, if there is more than one or if one has to wait. */
 export class LocalQueue {
-  /**
-   * The calls behind the owner, in the order in which they came, and what lets them go on.
-   */
+  /** The calls behind the owner, in the order in which they came, and what lets each go on. */
   readonly calls: Map<Owner, () => void> = new Map();
   /** Waits among other clients, for one call after another. */
   waiter: QueuedWaiter | undefined = undefined;
@@ -54,7 +52,7 @@ export class LocalQueue {
 /** All local queues of one client. A lock that no other call waits for takes one entry of a map. */
 export class LocalQueues {
   #owners: Map<string, Owner> = new Map();
-  /** How many owners were removed since the map was made. */
+  /** How many owners were removed since the map was last copied. */
   #removed = 0;
   readonly #queues: Map<string, LocalQueue> = new Map();
   /** The locks in shared mode that this client holds, by the names of their keys. */
@@ -177,7 +175,10 @@ export class LocalQueues {
     }
   }
 
-  /** The first call has the lock now, or one that did not queue up while no call is the first. */
+  /**
+   * `caller` has the lock now. If it was the first call, the lock takes its place as the owner. If
+   * it did not queue up, the lock becomes the owner unless another call or lock is.
+   */
   promote(name: string, caller: Owner, held: Owner): void {
     if (!this.isFirst(name, caller)) return void this.claim(name, held);
     this.#owners.set(name, held);

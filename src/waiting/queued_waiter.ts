@@ -42,8 +42,8 @@ import { WatchedTurn } from "./watched_turn.ts";
 /** By how much longer each wait is than the one before if the vote was split. */
 const SPLIT_FACTOR = 4;
 /**
- * The least limit of the delay before the first in the queue asks though nothing has happened, in
- * milliseconds.
+ * The least upper bound of the random delay before the first in the queue asks though nothing has
+ * happened, in milliseconds.
  */
 const IDLE_MS_MIN = 500;
 /** Longest wait without asking, in milliseconds: well below the life of a queue. */
@@ -101,7 +101,7 @@ class InARow {
   idles = 0;
   /** It asked because more nodes can notify the ticket. */
   joins = 0;
-  /** It was notified, and one of its several keys was held. */
+  /** It was notified and asked, but one of its several keys was held: delays entries. */
   entries = 0;
 }
 
@@ -131,11 +131,11 @@ export class QueuedWaiter implements TicketListener {
   #inARow = new InARow();
   /** The last attempt, while its answers do not say yet when a quorum is possible. */
   #unheard: Round | undefined = undefined;
-  /** Whether so many nodes gave it no answer that no quorum was possible. */
+  /** Whether the last attempt was {@linkcode Round.unanswered}. */
   #unanswered = false;
-  /** Whether that was because some are in quarantine. */
+  /** Whether some of these nodes were in quarantine. */
   #young = false;
-  /** How long the slowest node took to answer it, in milliseconds. */
+  /** How long the slowest node took to answer the last attempt, in milliseconds. */
   #roundTripMs = 0;
   /** How much later than the end of a key's TTL it asks, in milliseconds. */
   #staggerMs = 0;
@@ -336,8 +336,8 @@ export class QueuedWaiter implements TicketListener {
     // If the last ask followed a notification, too, several clients asked at once: it waits for
     // more nodes, or for a time that differs from client to client.
     const enough = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
-    // If the vote was split again, it waits longer, and so splits no other's. But not if a quorum
-    // keeps the key for the ticket: it would give the turn to another.
+    // If the vote was split again, it waits longer, so that another may win. But not if a quorum
+    // keeps the key for the ticket: a longer wait would give the turn to another.
     const splitAgain = this.notified && this.#inARow.splits > 1 && bitCount(freeOn) < quorum;
     const graces = splitAgain ? SPLIT_FACTOR ** 2 : Number(count < enough);
     this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + graces * this.#graceMs());
@@ -441,9 +441,10 @@ export class QueuedWaiter implements TicketListener {
   }
 
   /**
-   * When to ask because other nodes can notify the ticket than when it last asked. Without a quorum
-   * of them it is to leave the queues. If a quorum has it, it misses no release. But all nodes
-   * should have it: those that do not notify others in its place, who ask for nothing.
+   * When to ask because other nodes can notify the ticket than when it last asked; `Infinity` if
+   * that is no reason. Without a quorum of them, it asks soon, to leave the queues. With one, it
+   * misses no release. But every node should have it: one that has not would notify another in its
+   * place, who could not win.
    */
   #joinMs(): number {
     const { ticket } = this;

@@ -68,6 +68,7 @@ export class ReleaseNotifications implements ReleaseListener {
   #subscribing = 0;
   /** Those that refuse to, or never can. */
   #refused = 0;
+  /** Ends the wait of callers for nodes that are subscribing. */
   #grace: TimerEntry | undefined = undefined;
   #idle: TimerEntry | undefined = undefined;
 
@@ -149,9 +150,8 @@ export class ReleaseNotifications implements ReleaseListener {
 
   /**
    * A ticket that has left may be in a queue all the same: a server that hung executed late what
-   * had put it there. So it is taken out, which passes the notification on. But one of a pool may
-   * have been the first for each key when it left, and its messages were on their way: one of them
-   * is enough.
+   * had put it there. So the node is asked to take it out, which passes the notification on. For a
+   * second it is not asked again: a pool's ticket that has just left may get one for each key.
    */
   onQueueMessage(nodeIndex: number, message: QueueMessage): void {
     const { ticketId } = message;

@@ -20,7 +20,7 @@ const ROUND_TRIP_GROWTH_MS = 5;
 interface Lead {
   readonly lowMs: number;
   readonly highMs: number;
-  /** How long the node last took to answer, in milliseconds. */
+  /** How long the node last took to answer, in milliseconds, as far as that is believed. */
   readonly roundTripMs: number;
 }
 
@@ -40,8 +40,8 @@ export class SharedClock {
   /**
    * Takes in what a node's clock showed. The node read it at some moment between the question and
    * the answer, so each reading gives two bounds, and the next ones narrow them. Readings that
-   * contradict the bounds show that one of the clocks has moved: the bounds then move into the new
-   * ones.
+   * contradict the bounds show that one of the clocks has moved: the old bounds then move into the
+   * new ones.
    */
   read(nodeIndex: number, { timeMs, sentMs, receivedMs }: TimeReading): void {
     const lowMs = timeMs - receivedMs;

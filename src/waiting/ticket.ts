@@ -59,8 +59,8 @@ export class Ticket implements QueueTicket {
   /** Those that have put it in their queues, and could notify it ever since. */
   #queuedOn = 0;
   /**
-   * Whether a key of its pool is won, or it has entered beside readers: a node that puts it in its
-   * queues late is asked to take it out.
+   * Whether it left because its caller has a lock: a node that then puts it in its queues late is
+   * asked to take it out.
    */
   #hasWon = false;
 
@@ -182,8 +182,9 @@ export class Ticket implements QueueTicket {
   /**
    * Takes the ticket out of the queues.
    *
-   * @param won The round that won a key of the pool, if it did: nodes that granted took the ticket
-   * out, and those that have not answered yet do so, or report it.
+   * @param won The round that won a key of the pool, or entered beside readers, if one did. Nodes
+   * that granted it have taken the ticket out; one that has not answered yet will do so, or will
+   * say that it has put the ticket in.
    */
   leave(won?: Round): void {
     if (won) this.#hasWon = true;

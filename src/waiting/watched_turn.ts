@@ -1,7 +1,8 @@
 /**
  * A turn that is not this ticket's: the client that has it is ahead in the queues. The ticket asks
- * when it is over, unless it was used: unless a quorum of nodes says that the key was taken. A key
- * that a lock which has ended keeps for a while is watched in the same way.
+ * when the turn is over, but not if it was used, which is when a quorum of nodes says that the key
+ * was taken. If a lock has ended but keeps its key for a while, the end of that is watched like the
+ * end of a turn.
  *
  * @module
  */

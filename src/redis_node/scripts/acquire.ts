@@ -28,18 +28,19 @@ export function readAcquired(
 }
 
 /**
- * Sets all keys and leaves their queues, or sets none and stands in their queues. Without a ticket,
- * because its caller does not wait, it does not look at the queues. Returns 1, or the counter if
- * the hint is no empty text, if all keys were set; if not 0, or with a ticket its position.
+ * Sets all keys and leaves their queues, or sets none and stands in their queues. If it set the
+ * keys, it returns 1, or the counter if the hint is no empty text. If not, it returns the ticket's
+ * position. A caller that does not wait has no ticket: then the script does not look at the queues,
+ * and returns 0 if it set none.
  *
  * A ticket stands in the queues of all keys, with one score. So among clients that ask for several
  * keys, the one that has waited longest comes to be the first in all its queues, and no two of them
  * wait for each other. Being in one of the queues proves the score for the others.
  *
  * A free key is for the ticket whose turn it is. But if that turn is over, the caller takes the
- * key, and drops all tickets ahead of its own. `agreed` is 1 if a quorum of nodes has put the
- * ticket in their queues with this score or an earlier one: then it passes tickets with later
- * scores, even if it has lost its position here.
+ * key, and drops the tickets ahead of its own (`take` in `queue.ts`). `agreed` is 1 if a quorum of
+ * nodes has put the ticket in their queues with this score or an earlier one: then it passes
+ * tickets with later scores, even if it has lost its position here.
  */
 export const ACQUIRE_OR_WAIT: ScriptOperation = {
   kind: "acquire",

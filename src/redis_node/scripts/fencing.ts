@@ -5,7 +5,7 @@
  * created or renewed, plus one for each lock since. Why it never falls is in `fencing/token.ts`.
  *
  * Only decimal digits that make a safe integer are a counter. Anything else under that name is an
- * error, and stays as it is. A missing counter is 0, and so is a counter of 0.
+ * error, and stays as it is. A counter of 0 counts as missing.
  *
  * @module
  */
@@ -71,14 +71,13 @@ end`,
 /**
  * Sets a single key and counts; replies with the counter, or 0 if the key exists.
  *
- * The common path makes two calls. The counter's own value shows when it is due for a longer life:
- * when it is a day behind the clock it is replaced by the clock, together with its TTL. The
- * client's hint stands in for the clock in that question, so that a counter that is not due costs
- * no look at the clock; the node's clock has the last word. A counter that was missing is 1 after
- * `INCR`, and is replaced, too.
+ * The common path makes two calls, `SET` and `INCR`. A counter that is a day behind the clock is
+ * replaced by the clock, and gets a new TTL; so does one that was missing, which is 1 after `INCR`.
+ * To find that out, the script first compares the counter with the client's hint, which costs no
+ * call, and only then with the node's clock, which decides.
  *
- * The TTL is quoted, and a hint that becomes the counter stays the text that the client sent: to
- * write a number as text takes as long as another command.
+ * A hint that becomes the counter stays the text that the client sent: to write a number as text
+ * takes as long as another command.
  */
 export const ACQUIRE_COUNTED: ScriptOperation = {
   kind: "acquire",
@@ -108,8 +107,8 @@ return start`
 /**
  * Raises the counters to the token if all keys hold the value; replies with the counter then, or 0
  * if a key does not hold it. A missing counter starts from the clock if that is more, because the
- * node may have lost one that was above the token. The `PEXPIRE` in front has a server without
- * memory take the rest.
+ * node may have lost one that was above the token. Its first write is a `PEXPIRE`, for the same
+ * reason as that of `ADOPT`.
  */
 export const RAISE: ScriptOperation = {
   kind: "raise",

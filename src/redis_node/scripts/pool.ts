@@ -18,15 +18,16 @@ import { grantOf, isNumber, lua, type ScriptOperation } from "./script.ts";
  * Sets the one key of the pool that is asked for, by its number from 1, leaves the queues of the
  * pool, and passes notifications for the others on. Returns 1, or the counter. If the key is held,
  * or is for another ticket, it sets nothing, and the ticket stands in all queues of the pool, with
- * the score that it gets in that of the key: returns its position, or without a ticket, in a list,
- * a bit mask of the keys that are free.
+ * the score that it gets in the queue of this key: then it returns the ticket's position. Without a
+ * ticket, it returns a list of one number: a bit mask of the keys that are free.
  *
- * If enough keys are free for all who are ahead of the caller, it may have one although it is
- * another such ticket's turn for that (`isEnoughFor`): nodes that freed keys in different orders
- * gave the turns to different tickets, so each of these would have the votes of some nodes only.
+ * A caller may have a free key although it is the turn of another pool's ticket, if enough keys are
+ * free for all who are ahead of the caller (`isEnoughFor`). Nodes that freed keys in different
+ * orders gave the turns to different tickets, so each of these would have the votes of some nodes
+ * only.
  *
- * A ticket whose turn is over is overtaken as by `ACQUIRE_OR_WAIT`: all that are ahead and wait for
- * the same pool are dropped from all its queues, not from one queue after the other.
+ * A ticket whose turn is over is overtaken as by `ACQUIRE_OR_WAIT`. Those that are dropped and wait
+ * for the same pool leave all its queues at once, and not one queue after the other.
  */
 export const ACQUIRE_ANY: ScriptOperation = {
   kind: "acquire",
@@ -44,8 +45,8 @@ export const ACQUIRE_ANY: ScriptOperation = {
 number = tonumber(number)
 local key, own = KEYS[number], ticket and ticket .. number
 local freeCount = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))`,
-    // Whether so many keys are free that the ticket of this rank may have one though it is the turn
-    // of `whose`: one for each ticket ahead, and one more. That must be a pool's ticket, too.
+    // Whether the ticket of this rank may have a free key though it is the turn of `whose`: if that
+    // is a pool's ticket, too, and there is a free key for each ticket ahead and one more.
     `local function isEnoughFor(rank, whose)
   return rank and rank < freeCount and type(whose) == 'string' and whose:match('%.%d+$')
 end`,

@@ -152,7 +152,8 @@ end`,
   return type(whose) == 'string' and whose:sub(1, #id) == id
 end`,
   // Whose turn it is for the key, and for how long yet: if 0 or less, the turn is over. `nil` if
-  // nobody has had one, or the ticket has left the queue. The caller may know who is `first` there.
+  // nobody has had one, or the ticket has left the queue or its client is gone. A caller that knows
+  // who is `first` in the queue says so, which saves a call.
   () =>
     `local function whoseTurn(key, first)
   local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
@@ -161,11 +162,11 @@ end`,
   return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
 end`,
   // Gives the turn for a free key to the first ticket in its queue, from a rank on if `from` says
-  // one: notifies it, and the watchers of how long to wait for it. Drops tickets whose clients
-  // are gone. If it `keepsTurn`, a turn that is not over stays whose it is. Returns for how long it
-  // is another's turn, which is how long `own`, the caller's ticket, waits; `false` if no other has
-  // one. It does not ask whether the client of a single ticket is gone: then the message has no
-  // receiver.
+  // one: notifies it, and sends the watchers how long to wait for it. Drops tickets whose clients
+  // are gone. If it `keepsTurn`, a turn that is not over stays whose it is. Returns for how long
+  // `own`, the caller's ticket, is to wait because it is another's turn; `false` if it is nobody
+  // else's. If the first is the only ticket, and there is no `own`, it does not ask first whether
+  // the client is gone: a message without a receiver shows that.
   () =>
     `local function giveTurn(key, own, keepsTurn, from)
   local queue, rank = 'hasp:queue:' .. key, from or 0
@@ -226,9 +227,9 @@ end`,
   until first or not dropped
   return first ~= nil
 end`,
-  // Notifies those who may have the key next. `found` is what it holds: `false` if it is free, so
-  // that the first gets its turn; if readers hold it, the readers ahead may enter; and if another
-  // does, nobody is next. Returns whether somebody but `own` is.
+  // Notifies those who may have the key next. `found` is what it holds: if `false`, the key is
+  // free, and the first gets its turn; if readers hold it, the readers ahead may enter; if anybody
+  // else does, nobody is next. Returns something true if somebody but `own` is.
   `local function notifyNext(key, own, found, keepsTurn)
   if not found then return giveTurn(key, own, keepsTurn) end
   if found == 'hasp:shared' then return notifyReaders(key, own, 0, 0) end
@@ -237,11 +238,11 @@ end`,
 
 /** What a script calls whose caller asks for keys: it takes them, or stands in their queues. */
 export const ASK_LUA: string = /* @__PURE__ */ lua(
-  // For how long it is yet the turn of another for a free key, so that `own` waits; 0 or less: that
-  // is over, and `own` overtakes. `false`: no other has a turn. If nobody has one, gives the first
-  // its turn. If several wait and `own` is not in the queue, it waits 50 ms longer. If a quorum has
-  // `agreed` on the score of `own`, and the first's is later, `own` has only lost its position on
-  // this node.
+  // For how long a free key is yet for another ticket, whose turn it is, so that `own` waits. 0 or
+  // less: the turn is over, and `own` overtakes. `false`: the key is for `own`. If nobody has a
+  // turn, gives the first its turn. If several wait and `own` is not in the queue, it waits 50 ms
+  // longer. If a quorum has `agreed` on the score of `own`, and the first's is later, `own` has
+  // only lost its position on this node, so the key is for `own`.
   () =>
     `local function turnAheadMs(key, own, score, agreed)
   local queue = 'hasp:queue:' .. key

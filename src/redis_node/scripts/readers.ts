@@ -55,10 +55,10 @@ end`,
   local score = tonumber(redis.call('ZSCORE', 'hasp:readers:' .. key, value) or 0)
   return score > nowMs and score or 0
 end`,
-  // The first writer's ticket ahead of `own` in the queue; `nil` without one. It looks at 64
-  // tickets: if they are all readers' and `own` is behind them, it is an empty text. Drops writers'
-  // tickets whose clients are gone, and notifies the readers that are first then, unless the key
-  // `isFree`.
+  // The first writer's ticket ahead of `own` in the queue; `nil` without one. It looks at the first
+  // 64 tickets: if neither a writer's nor `own` is among them, it returns an empty text, because a
+  // writer's may be behind them. Drops writers' tickets whose clients are gone, and notifies the
+  // readers that are first then, unless the key `isFree`.
   `local function writerAhead(key, own, isFree)
   local queue, dropped, writer = 'hasp:queue:' .. key, false, nil
   for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
@@ -78,10 +78,10 @@ end`,
 /**
  * Makes the value a reader of all keys and leaves their queues, or changes no key and stands in
  * their queues. A key that is not free must be held by readers, and no writer may be ahead of the
- * caller: it is that one's turn then until its wait is over. It shortens no deadline, because it
- * may come twice, and late. Returns 1, or what {@linkcode ACQUIRE_OR_WAIT} returns. In place of a
- * ticket there is an empty text if the caller does not queue, and nothing if it passes those that
- * wait.
+ * caller: beside readers it is the writer's turn until its wait is over. It shortens no deadline,
+ * because it may come twice, and late. Returns what {@linkcode ACQUIRE_OR_WAIT} returns, but no
+ * counter. In place of a ticket there is an empty text if the caller does not queue, and nothing if
+ * it passes those that wait.
  *
  * A caller that does not queue waits for the turn of writers as well: else those that only try
  * would pass a writer that has just been notified, again and again.

@@ -19,8 +19,9 @@ import {
 export const readReleased = /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED);
 
 /**
- * `ARGV` of a release that takes a ticket out of the queues, or puts it back; or that has keys live
- * on for a while, if that is not over by now.
+ * `ARGV` of a release: the value; the ticket that it takes out of the queues; and the ticket's
+ * score, if it puts the ticket back instead. If the keys are to live on for a while that is not
+ * over by now, there is no ticket, and that time is the last argument.
  */
 export function releaseArgs({ value, ticket, keepsTicket, keptMs }: Release): string[] {
   const leftMs = Math.ceil(keptMs?.() ?? 0);
@@ -63,8 +64,8 @@ return replies`,
 
 /**
  * Deletes a single key if it holds the value. Returns 0 if it did not, 1 if it did, 2 if it did and
- * others wait. If the key is missing, gives the first its turn unless somebody has it.
- * Without waiters it makes three calls.
+ * others wait. If the key is free then, gives the first in the queue its turn; but if it was
+ * missing before, only if nobody has a turn. Without waiters it makes three calls.
  */
 export const RELEASE: ScriptOperation<Release> = {
   kind: "release",
@@ -90,8 +91,8 @@ return found and (notified and 2 or 1) or 0`,
 /**
  * The end of a script that takes a value off keys, and a ticket out of the queues, or puts it back.
  * By then there is `drop(key, value, kept)`, which returns whether the key held the value, and what
- * it holds now: `false` if it is free, perhaps an error. `kept` is for how long the key is to live
- * on, in milliseconds, if it is.
+ * it holds now: `false` if it is free, perhaps an error. With `kept`, the key is to live on for so
+ * many milliseconds.
  */
 export const TAKE_BACK_LUA: string = /* @__PURE__ */ lua(
   // Takes the value off the keys; an error comes in the reply, but first all keys are done.
@@ -133,9 +134,9 @@ return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0
  * If the keys are to live on for a while, each that holds the value gets that TTL in place of being
  * deleted, and its watchers are notified of when it expires (`announceExpiry` in `queue.ts`).
  *
- * A ticket for a pool is in the queues of all its keys, and only one of them held the value: 1 or 2
- * then. Of the others, those are notified whose queue the ticket has left: each key that is free
- * has notified its first before.
+ * A ticket for a pool is in the queues of all its keys, but only one key held the value: that is
+ * enough for 1 or 2. For each of the other keys, it notifies the next waiter only if the ticket has
+ * left the queue of that key: else the first in it has been notified before.
  */
 export const RELEASE_QUEUED: ScriptOperation<Release> = {
   kind: "release",

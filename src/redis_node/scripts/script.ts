@@ -22,11 +22,11 @@
  * | `../inspect_key.ts`   | `GET_LUA`         | (changes nothing)    | a text                     |
  * | `../diagnostics.ts`   | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
  *
- * 0 is a denial, 1 or a counter of fencing tokens a grant. If keys are missing and nothing else is
- * in the way, an extension replies 2 and an adoption -1; a release replies 2 if others wait. A
- * position is where the ticket stands in the queues, a mask which keys of the pool are free.
- * `EXTEND_MANY` and `RELEASE_MANY` do the same for many locks of one key, and reply a list. The
- * last three scripts are always sent whole.
+ * 0 is a denial; 1, or a counter of fencing tokens, is a grant. If keys are missing and nothing
+ * else is in the way, an extension replies 2 and an adoption -1; a release replies 2 if others
+ * wait. A position is where the ticket stands in the queues, a mask which keys of the pool are
+ * free. `EXTEND_MANY` and `RELEASE_MANY` do the same for many locks of one key, and reply a list.
+ * The last three scripts are always sent whole.
  *
  * Any other `_LUA` is a part of several scripts, and calls functions of the parts before it.
  *
