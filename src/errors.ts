@@ -54,7 +54,7 @@ export class RedlockError extends Error {
    */
   constructor(message: string, details: RedlockErrorDetails) {
     super(message, { cause: details.cause });
-    this.resources = details.resources;
+    this.resources = [...details.resources];
     this.votes = details.votes ?? [];
   }
 }

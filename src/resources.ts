@@ -62,8 +62,7 @@ export function slots(name: string, count: number): string[] {
 }
 
 /**
- * The resources of a call as an array. It is frozen, because the program gets it too, from the
- * lock and from events, and the client extends and releases what it names.
+ * The resources of a call as an array.
  *
  * @param attempt The call that fails otherwise, for messages: `acquire lock`.
  * @param resource What the caller passed.
@@ -110,7 +109,7 @@ export function checkResources(
     const twice = resources.find((name, index) => resources.indexOf(name) < index)!;
     throw new TypeError(`Cannot ${attempt} as resource ${quoted(twice)} is listed twice`);
   }
-  return Object.freeze(resources);
+  return resources;
 }
 
 /** Whether no lock may have a key. */

@@ -186,7 +186,7 @@ function beginAttempt(call: LockCall): Round<ClientState> {
   call.admitted = false;
   call.attempts++;
   call.startClock(round.sinceMs);
-  round.connectingMs = call.waitMs === 0 ? CONNECTING_MS_MAX : call.leftMs();
+  round.connectingMs = call.waitMs === 0 ? CONNECTING_MS_MAX : call.leftMs(round.sinceMs);
   round.lingersForGrant = call.waitMs === 0 && !call.adopts;
   return round;
 }

@@ -84,7 +84,7 @@ export class Lock implements AsyncDisposable {
 
   /** The locked resources, in the order of the call. */
   get resources(): readonly string[] {
-    return this.#lock.resources;
+    return Object.freeze(this.#lock.resources); // it extends and releases what they name
   }
 
   /**

@@ -104,7 +104,7 @@ export class LockCall {
     const { keyPrefix } = settings;
     this.client = client;
     this.settings = settings;
-    this.resources = resources;
+    this.resources = settings.onEvent ? Object.freeze(resources) : resources; // as in `Lock`
     this.keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
     this.pool = settings.any ? new Pool(client, this.keys) : undefined;
     this.mode = settings.mode === "shared" ? "shared" : undefined;
@@ -143,8 +143,8 @@ export class LockCall {
   }
 
   /** What is left of the wait, in milliseconds. */
-  leftMs(): number {
-    return this.waitMs - this.elapsedMs;
+  leftMs(nowMs: number = this.client.wheel.clock.monotonicMs()): number {
+    return this.waitMs - (nowMs - (this.#sinceMs ?? nowMs));
   }
 
   /** Begins the time of the call, unless it has begun. */

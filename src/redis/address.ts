@@ -212,14 +212,14 @@ function addressOfParts(parts: AddressParts): RedisAddress {
 }
 
 function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
-  if (url.hostname === "") throw new Invalid("its host is missing");
+  if (!url.hostname) throw new Invalid("its host is missing");
   if (url.search || url.hash) throw new Invalid("it must not have a part after '?' or '#'");
   const hostname = hostnameOf(url);
-  const port = url.port === "" ? DEFAULT_PORT : Number(url.port);
+  const port = Number(url.port || DEFAULT_PORT);
   if (port === 0) throw new Invalid(PORT_RULE);
   const database = databaseNumber(url.pathname.replace(/^\//u, ""));
   const server = `${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
-  const name = `${url.protocol}//${server}${database === 0 ? "" : `/${database}`}`;
+  const name = `${url.protocol}//${server}${database ? `/${database}` : ""}`;
   return { kind, hostname, port, path: "", ...credentialsIn(url), database, name, server };
 }
 
@@ -239,7 +239,7 @@ function hostnameOf(url: URL): string {
 
 function unixAddress(url: URL): RedisAddress {
   const path = decode(url.pathname, "path");
-  if (url.hostname !== "" || path.length < 2 || !path.startsWith("/")) {
+  if (url.hostname || path.length < 2 || !path.startsWith("/")) {
     throw new Invalid(UNIX_RULE);
   }
   if (path.includes("\0")) throw new Invalid("its path must not contain NUL");
@@ -247,7 +247,7 @@ function unixAddress(url: URL): RedisAddress {
     throw new Invalid("the only parameter of a socket's address is 'db'");
   }
   const database = databaseNumber(url.searchParams.get("db") ?? "");
-  const name = `redis+unix://${path}${database === 0 ? "" : `?db=${database}`}`;
+  const name = `redis+unix://${path}${database ? `?db=${database}` : ""}`;
   return {
     kind: "unix",
     hostname: "",

@@ -1,6 +1,4 @@
-/**
- * Nodes in memory over TCP, and what can be done to them, seen from clients.
- */
+/** Nodes in memory over TCP, and what can be done to them, seen from clients. */
 import { assert, assertEquals, assertLess, assertRejects, assertThrows } from "@std/assert";
 import {
   connect,

@@ -34,7 +34,7 @@ for (
     assertEquals([error.name, error.code, error.message], [name, code, "Cannot"]);
     assertEquals(new URL(error.help).hash, `#${code.toLowerCase()}`);
     assertEquals(Object.keys(error).includes("help"), true); // so consoles show it with the error
-    assertStrictEquals(error.resources, resources);
+    assertEquals([error.resources, error.resources === resources], [["a"], false]); // a copy
     assertStrictEquals(error.votes, VOTES);
     assertStrictEquals(error.cause, cause);
   });

@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { emit, type RedlockEvent } from "../../src/events.ts";
 import { Cluster, TTL_MS } from "../support/cluster.ts";
 
@@ -69,5 +69,6 @@ Deno.test("all events of one call and of its lock have the same array of resourc
     await (await cluster.lock({}, ["a", "b"])).release();
     assertEquals(arrays().size, count);
   }
+  assert([...arrays()].every(Object.isFrozen)); // the client extends and releases what they name
   await cluster.close();
 });

@@ -9,11 +9,11 @@ Deno.test("checkResources() makes a list of one resource, of any well-formed tex
   }
 });
 
-Deno.test("checkResources() copies a list, which the caller may change afterwards, and freezes the copy", () => {
+Deno.test("checkResources() copies a list, which the caller may change afterwards", () => {
   const given = ["a", "b"];
   const resources = checkResources("acquire lock", given, "");
   given.push("c");
-  assertEquals([resources, Object.isFrozen(resources)], [["a", "b"], true]);
+  assertEquals(resources, ["a", "b"]);
 });
 
 Deno.test("checkResources() takes as many resources as one lock may have", () => {

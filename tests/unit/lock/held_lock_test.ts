@@ -1,4 +1,4 @@
-import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
 import { LockLostError } from "../../../src/errors.ts";
 import { Cluster, locked, TTL_MS, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
@@ -142,4 +142,9 @@ Deno.test("a lock that is lost while an extension is on its way has that extensi
   );
   assertEquals(reason.votes.map(({ node, outcome }) => [node, outcome]), [["node0", "failed"]]);
   assertInstanceOf((reason.cause as Error).cause, AggregateError);
+});
+
+Deno.test("Lock.resources cannot be changed, because the client extends and releases what it names", async () => {
+  const lock = await new Cluster(3, { onEvent: undefined }).lock();
+  assertThrows(() => (lock.resources as string[]).pop(), TypeError);
 });
