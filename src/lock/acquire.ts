@@ -191,7 +191,7 @@ function beginAttempt(call: LockCall): Round<ClientState> {
   return round;
 }
 
-/** What an attempt has that most do not have. */
+/** The details of an attempt, which a plain one does without. */
 function detailsOf(
   { client, settings, mode, adopts, admitted }: LockCall,
   ticket: QueueTicket | undefined,
@@ -242,8 +242,8 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
 /** A call has its lock: decides which call of this client may ask next, and when. */
 function letNextAsk(call: LockCall, held: HeldLock): void {
   const { client: { localQueues }, localName, pool, mode, waiter, settings: { atLeastMs } } = call;
-  // Others need not wait for the end of such a lock, or what ends it knows no ticket: so that
-  // leaves the queues now.
+  // The ticket leaves the queues now, if others may have another key of the pool, or enter beside
+  // this lock, before it ends; or if the release is one that names no ticket (`atLeastMs`).
   if (waiter && (pool || mode || atLeastMs > 0)) localQueues.dropWaiter(localName, held.round);
   if (pool) {
     // The next one asks at once, for another key. Calls for this key wait until the lock ends.

@@ -466,9 +466,9 @@ export class HeldLock extends TimerEntry {
 }
 
 /**
- * Whether a round has released a lock: `true` if its keys are deleted, `false` if they were gone
- * before, `undefined` if that is not known, because too few nodes answered, or because the end of
- * the client cut the round short.
+ * Whether a round has released a lock: `true` if its keys are deleted, or are to live on for a
+ * while; `false` if they were gone before; `undefined` if that is not known, because too few nodes
+ * answered, or because the end of the client cut the round short.
  */
 function isConfirmed(round: Round, ranOut: boolean): boolean | undefined {
   if (round.decision === "granted") return true;

@@ -121,8 +121,8 @@ export class LockCall {
   }
 
   /**
-   * What it asks for now, by which this client remembers that others wait for it: readers wait for
-   * what writers do.
+   * What it asks for now: under this name the client remembers that others wait. It is the same for
+   * readers and writers, who wait for each other.
    */
   get contendedName(): string {
     return this.pool?.key ?? keysName(this.keys);
@@ -159,9 +159,8 @@ export class LockCall {
   }
 
   /**
-   * How long the resources stay in their cooldown, in milliseconds; 0 if they are in none, if one
-   * of several is not, or if the call adopts a lock: its holder changes then, and nobody begins to
-   * work.
+   * How long until no resource is in its cooldown, or with a pool until one is not, in
+   * milliseconds. 0 if the call adopts a lock: then only its holder changes, and no work begins.
    */
   get cooldownLeftMs(): number {
     if (!this.pool) return this.cooldownLeftOf(this.keys);
@@ -259,8 +258,9 @@ function waitToJoin(call: LockCall): Promise<void> | undefined {
 }
 
 /**
- * Makes the call the one of its client that waits among other clients, unless another is; returns
- * whether it is. Of the calls in shared mode, the others wait behind it, and may enter beside it.
+ * Whether the call is the one of its client that waits among other clients. A call in shared mode
+ * becomes that one unless another is: then it waits behind that, and may enter beside it. A call in
+ * exclusive mode is that one already (`waitToAsk`).
  */
 function claimFirst(call: LockCall): boolean {
   const { client: { localQueues }, mode, localName } = call;
@@ -315,8 +315,9 @@ export async function waitToAskAgain(call: LockCall, denied: Round): Promise<voi
 }
 
 /**
- * Others have the other nodes, and may have too few as well: then nobody holds the lock, and one of
- * those that ask again gets it.
+ * Pauses before the call asks again, though it may not wait for others: they have the other nodes,
+ * and may have too few as well. Then nobody holds the lock, and one of those that ask again gets
+ * it.
  */
 async function pauseAfterSplit(call: LockCall, denied: Round): Promise<void> {
   const { client: { wheel }, settings: { signal, nodeTimeoutMs } } = call;

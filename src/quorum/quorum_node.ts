@@ -208,7 +208,5 @@ export function bitCount(bits: number): number {
   return count;
 }
 
-/**
- * The nodes of this library in their public form, so that the algorithm finds this one behind them.
- */
+/** Of each node of this library in its public form: the node as the algorithm asks it. */
 export const quorumNodes: WeakMap<LockNode, QuorumNode> = new WeakMap();

@@ -72,7 +72,7 @@ export interface Counts {
   token?: number;
 }
 
-/** The state of a vote that may not be complete. */
+/** What the votes so far decide. */
 export type Decision = "open" | "granted" | "refused";
 
 /** Its details are properties of its own, if it has any. */
@@ -239,7 +239,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     return granted + pending < quorum ? "refused" : "open";
   }
 
-  /** Whether so many nodes gave no answer that the others are too few for a quorum. */
+  /** Whether so many nodes neither granted nor denied that the others are too few for a quorum. */
   get unanswered(): boolean {
     return this.failed > this.nodeSet.nodes.length - this.nodeSet.quorum;
   }
@@ -281,7 +281,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
 
   /**
    * Whether keys of the lock may be set on a node: one that denied or got nothing has none, unless
-   * it was filled in.
+   * it was filled in, or its client may have sent the request twice.
    */
   mayHaveKeys(nodeIndex: number): boolean {
     if (this.#origin) return this.#origin.mayHaveKeys(nodeIndex);

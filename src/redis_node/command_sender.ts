@@ -41,12 +41,15 @@ export interface CommandSender {
    * shows that the server was restarted, and it may not notice that one is silent.
    */
   readonly thirdParty?: boolean;
-  /** The error of a command that undoes nothing, if too many others wait for it to be sent now. */
+  /**
+   * Why what undoes nothing must not be submitted now: too many commands wait for replies.
+   * `undefined`: there is room.
+   */
   readonly crowded: ConnectionError | undefined;
   /**
-   * Calls `onWriting` of the owner at the end of this tick, or before: then it may submit commands
-   * that go out with those of the tick. Only while it is open. Missing: the owner submits all
-   * commands at once.
+   * Calls `onWriting` of the owner at the end of this tick, or before: then the owner may submit
+   * commands that go out with those of the tick. To be called only while the sender is open.
+   * Missing: the owner submits all commands at once.
    */
   writeSoon?(): void;
   /**
@@ -64,9 +67,9 @@ export interface CommandSender {
     tag?: number,
   ): void;
   /**
-   * Must be awaited before keys are read by commands. Rejects if the client behind it changes keys:
-   * it cannot change those that scripts derive from them, and patterns, so what is read would be
-   * wrong. Missing: it does not.
+   * Must be awaited before commands read keys. Rejects if the client behind it adds a prefix to
+   * keys: it cannot add it to the names that scripts build, nor to patterns, so what is read would
+   * be wrong. Missing: it adds none.
    */
   expectPlainKeys?(): Promise<void>;
   /**
@@ -107,9 +110,9 @@ export function repliesTo(
 
 /** What a sender reports to its node. */
 export interface SenderEvents {
-  /** It is open, on a new connection: whatever was known of the last one is void. */
+  /** It is open, on a new connection: nothing that was known of the last one counts any more. */
   onOpen?(): void;
-  /** The server has shown that it is there: about when it is open. */
+  /** The server has accepted the login, or has answered without one; `onOpen` may come before. */
   onAccepted?(): void;
   /** It is open no longer, or could not be opened at first. */
   onLost?(error: ConnectionError): void;

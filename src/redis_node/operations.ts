@@ -80,7 +80,7 @@ export class RequestCommand implements LockCommand {
     this.whole = whole;
   }
 
-  /** As of now: the later a command is sent, the shorter its keys are to live on. */
+  /** Made when it is sent: a release that has keys live on says how long that is from then on. */
   get args(): readonly string[] {
     return commandOf(this.operation, this.request, this.whole);
   }

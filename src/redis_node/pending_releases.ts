@@ -1,8 +1,8 @@
 /**
- * Releases that did not reach their node, and tickets that are still in its queues: sent when it
- * can be reached. A release is kept until its keys are gone, even if it has a ticket, which may
- * stay in its queues for longer; a ticket alone is kept until its queues are gone. Neither is kept
- * much longer: so there are at most twice as many as the client can have left there.
+ * Releases that did not reach their node, and tickets that are to leave its queues: sent when it
+ * can be reached. A release is kept until its keys must be gone, even if it has a ticket, which may
+ * stay in queues for longer; a ticket alone is kept until its queues must be gone. What is not
+ * needed any more is dropped now and then, so at most about half of what is kept is useless.
  *
  * @module
  */
@@ -39,7 +39,7 @@ export class PendingReleases {
   #releases: PendingRelease[] = [];
   #timer: TimerEntry | undefined = undefined;
   #delayMs = RETRY_DELAY_MS;
-  /** With more of them, those are dropped that are not needed any more. */
+  /** With more of them, those are dropped whose keys or queues must be gone. */
   #sweepAt = 0;
 
   /**
@@ -70,7 +70,7 @@ export class PendingReleases {
   add(release: Repeatable | PendingRelease): void {
     const pending = "untilMs" in release ? release : this.#pending(release);
     if (this.#releases.length > this.#sweepAt) {
-      this.#releases = this.#due();
+      this.#releases = this.#unexpired();
       this.#sweepAt = 2 * this.#releases.length;
     }
     this.#releases.push(pending);
@@ -118,7 +118,7 @@ export class PendingReleases {
   }
 
   #send(count: number): void {
-    const releases = this.#due();
+    const releases = this.#unexpired();
     this.#releases = releases.slice(count);
     for (const release of releases.slice(0, count)) {
       release.shared = undefined; // an earlier command may say for how long its keys live on
@@ -127,7 +127,7 @@ export class PendingReleases {
   }
 
   /** Those whose keys or queues may still be there. */
-  #due(): PendingRelease[] {
+  #unexpired(): PendingRelease[] {
     const nowMs = this.#wheel.clock.monotonicMs();
     return this.#releases.filter(({ untilMs }) => untilMs > nowMs);
   }

@@ -125,7 +125,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
 
   release(request: QuorumRequest, nodeIndex: number): void {
     const { crowded } = this.connection;
-    // Nothing of it is there, so a server that hangs is not given one command more for each lock.
+    // No key of it is there, and a server that hangs should not get one more command for each lock.
     if (crowded && !request.mayHaveKeys!(nodeIndex)) {
       return request.answer(nodeIndex, UNSENT, crowded);
     }
@@ -168,14 +168,14 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const command = whole || sha1 !== undefined && !this.#sentScripts.has(sha1)
       ? new RequestCommand(operation, request, true)
       : sharedCommand(operation, request);
-    // Only these are refused if there is no room: what follows on them always finds some.
-    const refusable = kind === "acquire" || kind === "extend";
+    // Only what sets or extends keys is refused if there is no room, and withheld by the guard.
+    const setsOrExtends = kind === "acquire" || kind === "extend";
     const { crowded } = connection;
-    if (refusable && crowded) return request.answer(nodeIndex, UNSENT, crowded);
-    const guard = refusable && request.guardMs ? this.#guard ??= this.#newGuard() : undefined;
+    if (setsOrExtends && crowded) return request.answer(nodeIndex, UNSENT, crowded);
+    const guard = setsOrExtends && request.guardMs ? this.#guard ??= this.#newGuard() : undefined;
     const withheld = guard && { request, nodeIndex, atMs: undefined, count: undefined };
     if (sha1 !== undefined) this.#sentScripts.add(sha1);
-    // Several nodes may send the command, so it does not say what concerns one of them.
+    // Several nodes may send the command, so what one of them withholds is kept beside it.
     const asked: Asked = withheld
       ? { operation, request, whole: command.whole, withheld }
       : command;
@@ -186,7 +186,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, asked: Asked, nodeIndex: number): void {
     const { operation: { sha1 }, request, whole } = asked;
-    // again, because the first commands are submitted before their connection is open
+    // as `#send` did; but `onOpen`, which forgets scripts, comes after the first commands were sent
     if (sha1 !== undefined && whole) this.#sentScripts.add(sha1);
     if (reply instanceof ReplyError) this.#onErrorReply(explained(reply), asked, nodeIndex);
     else if (request instanceof RequestGroup) this.#onGroupAnswer(reply, request, nodeIndex);
@@ -241,8 +241,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     { single, requests }: RequestGroup,
     nodeIndex: number,
   ): void {
-    // They may be allowed one by one: without MGET, or in a cluster, whose slots they then name one
-    // by one.
+    // Each alone may be allowed: it needs no MGET, and in a cluster its key is in one slot.
     if (reply.permanent) this.#grouping.connection = undefined;
     for (const request of requests) {
       if (reply.permanent) this.#send(single, request, nodeIndex);
@@ -258,8 +257,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   ): void {
     const wrongType = isWrongType(reply);
     if (queues && request.wanted && (wrongType || reply.commandRefused)) {
-      // The node cannot queue: asks it all the same. If the server does not allow it, callers poll
-      // meanwhile.
+      // The node cannot queue, so it is asked without a queue. If that is because the server does
+      // not allow it, callers poll from then on.
       if (!wrongType) this.#subscription?.onRefused(reply);
       return this.#send(acquireOperation(request, false), request, nodeIndex, true);
     }

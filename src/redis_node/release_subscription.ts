@@ -96,7 +96,7 @@ export class ReleaseSubscription {
    */
   #unanswered = 0;
   #unansweredMs = -Infinity;
-  /** Waits for what was asked for, or for the next step. */
+  /** The longest wait for what was asked for, or the delay before the next step. */
   #timer: TimerEntry | undefined = undefined;
   #closing: Promise<unknown> = Promise.resolve();
 

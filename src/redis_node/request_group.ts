@@ -58,7 +58,7 @@ type Send = (operation: Operation, request: QuorumRequest, nodeIndex: number) =>
 
 /** The requests of this tick to one node, each for one key and all by one operation. */
 export class Grouping {
-  /** The node's connection, once it is open; `undefined` again if its server takes no groups. */
+  /** The node's connection, once it is open; `undefined` again if its server refuses groups. */
   connection: CommandSender | undefined = undefined;
   readonly #send: Send;
   #operation: Operation | undefined = undefined;
@@ -75,8 +75,8 @@ export class Grouping {
   }
 
   /**
-   * Puts a request to the node, with others of this tick if there is a script for many and it is
-   * one for them: not for several keys, and no extension under the restart guard.
+   * Puts a request to the node: with others of this tick if its operation has a script for many,
+   * unless the request is for several keys, or an extension under the restart guard.
    */
   ask(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
     const { connection } = this;
@@ -85,7 +85,7 @@ export class Grouping {
     if (alone || !connection?.open || !connection.writeSoon) {
       return this.#send(operation, request, nodeIndex);
     }
-    // A release that has waited for a connection has the index 0.
+    // The index differs only for a pending release, which has the index 0 on every node.
     if (operation !== this.#operation || nodeIndex !== this.#nodeIndex) this.flush();
     this.#operation = operation;
     this.#nodeIndex = nodeIndex;
@@ -111,7 +111,7 @@ export class Grouping {
     return keys.some((key) => known.has(key));
   }
 
-  /** Sends the group, if there is one. A function of its own, which each write calls. */
+  /** Sends the group, if there is one. A bound function, because it is the sender's `onWriting`. */
   readonly flush = (): void => {
     const first = this.#first;
     if (!first) return;
@@ -120,8 +120,8 @@ export class Grouping {
     this.#first = this.#keys = undefined;
     if (others.length === 0) return this.#send(operation, first, this.#nodeIndex);
     this.#others = [];
-    // The nodes of a client are mostly asked the same in one tick: the first of them leaves its
-    // group, whose command is encoded once, where the others find it.
+    // The nodes of a client mostly get the same requests in one tick. So the first node leaves its
+    // group at the first request, where the others find it: its command is encoded only once.
     const { shared } = first;
     const group = shared instanceof RequestGroup && shared.isOf(first, others)
       ? shared

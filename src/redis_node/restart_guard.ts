@@ -15,11 +15,10 @@
  *
  * One script reads both, *behind* each command that sets a lock's keys, in the same piece. Were it
  * to read them ahead of that command, the node could lose everything in between. The guard
- * withholds the grant until its reply has come, and so waits only for what was sent in the same
- * piece.
- * `INFO` costs a server as much as the lock, so the uptime is read once on each connection, because
- * a restart breaks it, and again after a second, because a proxy may keep the client's. If the
- * guard is off nothing is sent.
+ * withholds the grant until the script's reply has come, and so waits only for what was sent in the
+ * same piece. `INFO` costs a server as much as the lock, so the uptime is not read each time: only
+ * first on each connection, because a restart ends connections, and then once a second, because a
+ * proxy may keep the client's. If the guard is off nothing is sent.
  *
  * **A marker that is no time in the past** is an error vote, and stays as it is. It may be an
  * application's key, and nothing of an application is overwritten. If it is a time in the future,
@@ -123,7 +122,7 @@ interface Quarantine {
 /** What a server reports about itself: see {@linkcode STATE_LUA}. */
 type ServerState = [ageMs: number, timeMs: number, uptimeS?: number, runId?: number];
 
-/** What a node answers to a request, unless it turns out to be in quarantine. */
+/** A request, and its node's grant, which is answered once it is known whether that counts. */
 export interface WithheldGrant {
   readonly request: QuorumRequest;
   readonly nodeIndex: number;
@@ -139,7 +138,7 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
   readonly #connection: CommandSender;
   readonly #clock: Clock;
   readonly #onQuarantined: (quarantine: Quarantine) => void;
-  /** Since when the last quarantine that was reported lasts. */
+  /** Since when the node cannot have lost anything more, by the last quarantine reported. */
   #reportedMs = -Infinity;
   /** When the uptime is due to be read again, by the monotonic clock. */
   #uptimeDueMs = -Infinity;
@@ -179,7 +178,7 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
 
   /** Must be called right behind the command that may bring the grant. */
   askBehind(withheld: WithheldGrant | undefined): void {
-    // of a client with several connections, none shows a restart
+    // others' clients may connect again unnoticed
     const isDue = this.#connection.thirdParty || this.#clock.monotonicMs() >= this.#uptimeDueMs;
     this.#connection.submit(isDue ? STATE_COMMAND : AGE_COMMAND, this, withheld);
   }
