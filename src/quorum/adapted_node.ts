@@ -30,16 +30,7 @@ export function adaptedNode(node: LockNode): QuorumNode {
       const [method, ttlMs] = shortens ? ["extend", keptMs] as const : [asked, request.ttlMs];
       // Called at once, because requests take effect in the order of the calls.
       new Promise<Grant>((resolve) => {
-        const parts = {
-          keys: [...keys],
-          value,
-          ttlMs,
-          counterHint,
-          counterFloor,
-          replaces,
-          shortens,
-          mode,
-        };
+        const parts = { keys, value, ttlMs, counterHint, counterFloor, replaces, shortens, mode };
         resolve(node[method]!(parts));
       }).then((grant) => {
         const outcome = isCount(grant) ? GRANTED : OUTCOMES.get(grant);
