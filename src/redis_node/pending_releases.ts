@@ -85,7 +85,7 @@ export class PendingReleases {
     this.#delayMs = RETRY_DELAY_MS;
     this.#wheel.cancel(this.#timer);
     this.#timer = undefined;
-    this.#send(Infinity);
+    this.#sendOldest(Infinity);
   }
 
   #pending(release: Repeatable): PendingRelease {
@@ -111,13 +111,13 @@ export class PendingReleases {
     if (this.#timer) return;
     this.#timer = this.#wheel.after(this.#delayMs, () => {
       this.#timer = undefined;
-      this.#send(1);
+      this.#sendOldest(1);
       if (this.#releases.length > 0) this.#askLater();
     });
     this.#delayMs = Math.min(2 * this.#delayMs, RETRY_DELAY_MS_MAX);
   }
 
-  #send(count: number): void {
+  #sendOldest(count: number): void {
     const releases = this.#unexpired();
     this.#releases = releases.slice(count);
     for (const release of releases.slice(0, count)) {

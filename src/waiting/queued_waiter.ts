@@ -14,7 +14,7 @@
  *   ended kept ({@linkcode WatchedTurn}).
  * - `#news.expiryMs`: a key expires that another took.
  * - `#askMs`, for any other reason. So many of the keys in its way have expired that a quorum is
- *   possible; or nothing has happened, ever more rarely (`#heardDelayMs`). Too few nodes can notify
+ *   possible; or nothing has happened, ever more rarely (`#noteVotes`). Too few nodes can notify
  *   it, or answered, so it polls (`#planUnnotified`). Other nodes can notify it than when it last
  *   asked (`#joinMs`).
  *
@@ -266,7 +266,7 @@ export class QueuedWaiter implements TicketListener {
       }
     } else {
       const laterMs = OVERTAKE_LATER_MS * (0.5 + this.#random.fraction());
-      this.#turn.onBegun(nodeIndex, this.#askAtEnd(waitMs! + laterMs));
+      this.#turn.onBegun(nodeIndex, this.#overMs(waitMs! + laterMs));
     }
     this.#pause?.end();
   }
@@ -372,7 +372,7 @@ export class QueuedWaiter implements TicketListener {
     this.#unheard = undefined;
     // those that have not answered may have nothing in the way
     const quorumInMs = freeInMs[Math.max(0, quorum - 1 - denied.pending)];
-    const askMs = this.#nowMs + this.#heardDelayMs(positions, denied.granted, quorumInMs);
+    const askMs = this.#nowMs + this.#noteVotes(positions, denied.granted, quorumInMs);
     // while a quorum can notify it, no poll is necessary
     const otherwiseMs = this.#notifications.hasQuorum ? this.#joinMs() : this.#askMs;
     this.#askMs = Math.min(askMs, otherwiseMs);
@@ -388,7 +388,7 @@ export class QueuedWaiter implements TicketListener {
    * @param freeInMs When a quorum of nodes should have nothing in the way, from now, in
    * milliseconds.
    */
-  #heardDelayMs(positions: readonly QueuePosition[], granted: number, freeInMs: number): number {
+  #noteVotes(positions: readonly QueuePosition[], granted: number, freeInMs: number): number {
     const { settings: { retryDelayMs, retryDelayMaxMs }, resource } = this;
     const inARow = this.#inARow;
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
@@ -431,11 +431,11 @@ export class QueuedWaiter implements TicketListener {
       return turnMs > 0 && this.#turn.watch(reserved) ? turnMs : [];
     }));
     const needed = Math.min(this.#nodeSet.quorum - granted, turns.length);
-    if (needed > 0) this.#turn.endAt(this.#askAtEnd(turns[needed - 1] + STAGGER_MS * (ahead - 1)));
+    if (needed > 0) this.#turn.endAt(this.#overMs(turns[needed - 1] + STAGGER_MS * (ahead - 1)));
   }
 
-  /** When to ask because a turn is over that lasts for so many milliseconds. */
-  #askAtEnd(leftMs: number): number {
+  /** When to ask because a turn is over, which lasts for so many milliseconds yet. */
+  #overMs(leftMs: number): number {
     // mutation: stuck-first-never-overtaken
     return this.#nowMs + leftMs + this.resource.concedeMsMax(this.#nowMs);
   }

@@ -124,7 +124,7 @@ export class ReleaseNotifications implements ReleaseListener {
 
   onSubscribed(nodeIndex: number, reading?: TimeReading): void {
     if (!this.#open || this.#nodeSet.closed) return;
-    if (reading) this.clock.read(nodeIndex, reading);
+    if (reading) this.clock.note(nodeIndex, reading);
     this.subscribed |= 1 << nodeIndex;
     if (bitCount(this.subscribed) === this.#nodeSet.quorum) this.#limitWait(SUBSCRIBE_GRACE_MS);
     this.#waitNoLonger(1 << nodeIndex);

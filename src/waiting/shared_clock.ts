@@ -38,12 +38,12 @@ export class SharedClock {
   }
 
   /**
-   * Takes in what a node's clock showed. The node read it at some moment between the question and
+   * Notes what a node's clock showed. The node read it at some moment between the question and
    * the answer, so each reading gives two bounds, and the next ones narrow them. Readings that
    * contradict the bounds show that one of the clocks has moved: the old bounds then move into the
    * new ones.
    */
-  read(nodeIndex: number, { timeMs, sentMs, receivedMs }: TimeReading): void {
+  note(nodeIndex: number, { timeMs, sentMs, receivedMs }: TimeReading): void {
     const lowMs = timeMs - receivedMs;
     const highMs = timeMs - sentMs;
     const tookMs = receivedMs - sentMs;

@@ -56,7 +56,7 @@ export class Ticket implements QueueTicket {
    * no longer can is taken out; but not while a quorum of others has the ticket, which is enough.
    */
   #joinedOn = 0;
-  /** Those that have put it in their queues, and could notify it ever since. */
+  /** Those that have put it in their queues, and have been able to notify it since. */
   #queuedOn = 0;
   /**
    * Whether it left because its caller has a lock: a node that then puts it in its queues late is
@@ -116,11 +116,8 @@ export class Ticket implements QueueTicket {
     const { subscribed, clock, hasQuorum } = this.#notifications;
     if (!hasQuorum) {
       this.leave();
-      this.#sentTo =
-        this.#joinedOn =
-        this.#queuedOn =
-        this.#positions.length =
-          0;
+      this.#sentTo = this.#joinedOn = this.#queuedOn = 0;
+      this.#positions.length = 0;
       return false;
     }
     // mutation: stopped-client-keeps-its-place
@@ -144,7 +141,7 @@ export class Ticket implements QueueTicket {
   onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void {
     if (this.#hasWon) return this.#leaveNode(nodeIndex);
     const { clock, subscribed } = this.#notifications;
-    clock.read(nodeIndex, { timeMs: position.timeMs, sentMs, receivedMs });
+    clock.note(nodeIndex, { timeMs: position.timeMs, sentMs, receivedMs });
     this.#queuedOn |= subscribed & 1 << nodeIndex;
     this.#positions[nodeIndex] = position;
     this.#positionsMs = receivedMs;

@@ -197,6 +197,7 @@ export const RELEASE_SHARED: ScriptOperation<Release> = {
     NOTIFY_LUA,
     NEXT_LUA,
     READERS_LUA,
+    // The last line: the key is free if `settle` has deleted it.
     `local function drop(key, value, kept)
   local found = redis.pcall('GET', key)
   if found ~= 'hasp:shared' then return false, found end

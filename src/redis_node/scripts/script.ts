@@ -106,7 +106,7 @@ export interface GroupContent extends QuorumRequest {
 
 /** Reads a reply that is the index of an outcome. */
 export function oneOf(...outcomes: readonly Outcome[]): Operation<unknown>["read"] {
-  return (reply) => typeof reply === "number" ? outcomes[reply] : undefined;
+  return (reply) => isNumber(reply) ? outcomes[reply] : undefined;
 }
 
 /** A grant replies 1, and with fencing tokens the counter. */

@@ -22,7 +22,7 @@ function ask(
   { requestMs, replyMs }: { requestMs: number; replyMs: number },
 ): number {
   const receivedMs = sentMs + requestMs + replyMs;
-  shared.read(nodeIndex, { timeMs: sentMs + requestMs + leadMs, sentMs, receivedMs });
+  shared.note(nodeIndex, { timeMs: sentMs + requestMs + leadMs, sentMs, receivedMs });
   return receivedMs;
 }
 
