@@ -23,8 +23,8 @@ export function adaptedNode(node: LockNode): QuorumNode {
   const { name } = node;
   const ask = (asked: "acquire" | "extend" | "adopt" | "release" | "raiseCounters") => {
     return (request: QuorumRequest, nodeIndex: number): void => {
-      const keys = [...request.keys]; // which a node may change
-      const { value, counterHint, counterFloor, replaces, mode } = request;
+      // A node may change the keys that it is given.
+      const { keys: [...keys], value, counterHint, counterFloor, replaces, mode } = request;
       const keptMs = Math.ceil(request.keptMs?.() ?? 0);
       const shortens = keptMs > 0 || undefined;
       const [method, ttlMs] = shortens ? ["extend", keptMs] as const : [asked, request.ttlMs];

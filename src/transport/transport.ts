@@ -12,9 +12,9 @@ export interface Transport {
    */
   read(buffer: Uint8Array): Promise<number | null>;
   /**
-   * Writes bytes from the start of `bytes`, which does not change meanwhile. Resolves to the number
-   * of bytes written, at least 1; anything else, such as the `undefined` of a `WritableStream`,
-   * ends the connection.
+   * Writes bytes from the start of `bytes`, which does not change meanwhile. Must not change them:
+   * other servers get the same. Resolves to the number of bytes written, at least 1; anything else,
+   * such as the `undefined` of a `WritableStream`, ends the connection.
    */
   write(bytes: Uint8Array): Promise<number>;
   /** Closes the stream at once. Pending reads and writes settle. */
@@ -37,7 +37,7 @@ export interface Transport {
   /**
    * Writes all of `bytes` without a promise, in place of `write`.
    *
-   * @param bytes The bytes, which do not change meanwhile.
+   * @param bytes The bytes, as for `write`.
    * @param onSent Called once they are written, with an error if that failed.
    */
   send?: ((bytes: Uint8Array, onSent: (error?: unknown) => void) => void) | undefined;
