@@ -56,7 +56,7 @@ return reply`,
 export const GIVE_BACK: ScriptOperation<Release> = {
   kind: "release",
   argv: ({ value, replaces }) => [value, replaces!],
-  source: `local value, former = ARGV[1], ARGV[2]
+  source: `local value, former = unpack(ARGV)
 local count = 0
 for _, key in ipairs(KEYS) do
   if redis.pcall('GET', key) == value then
@@ -67,6 +67,6 @@ for _, key in ipairs(KEYS) do
   end
 end
 return count == #KEYS and 1 or 0`,
-  sha1: "f15a768ae13f58b9b8a38f8d6d7c76b0452651b4",
+  sha1: "09dd2bbd986f25115ce4406806fe664054f92677",
   read: /* @__PURE__ */ oneOf(DENIED, GRANTED),
 };

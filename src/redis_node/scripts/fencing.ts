@@ -120,9 +120,9 @@ export const RAISE: ScriptOperation = {
 for _, key in ipairs(KEYS) do
   if redis.call('GET', key) ~= value then return 0 end
 end
-redis.call('PEXPIRE', 'hasp:fence:' .. KEYS[1], ${COUNTER_TTL_MS})
+redis.call('PEXPIRE', 'hasp:fence:' .. KEYS[1], '${COUNTER_TTL_MS}')
 return fence(KEYS, token, token, 0)`,
   ),
-  sha1: "13a32a4934130005d31fce90fd23c2350139b652",
+  sha1: "25cfa5aa31731fbe877922398b6ebe96eab3f324",
   read: (reply) => reply === 0 ? DENIED : isCount(reply) ? GRANTED : undefined,
 };
