@@ -40,6 +40,9 @@ class ForcedRound extends Round<ClientState> {
  * may believe that they hold the lock. Only fencing tokens keep its late writes out. If it holds
  * several resources, release each of them.
  *
+ * If `inspect` and `list` call the key `foreign`, it may hold the data of another program, which
+ * this deletes, too.
+ *
  * @param redlock A client of the same nodes.
  * @param resource The resource, a non-empty string.
  * @param options Whose lock it is, and options that replace the client's own.
