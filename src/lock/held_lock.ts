@@ -473,5 +473,5 @@ export class HeldLock extends TimerEntry {
 function isConfirmed(round: Round, ranOut: boolean): boolean | undefined {
   if (round.decision === "granted") return true;
   if (round.unanswered || !round.settled) return ranOut ? false : undefined;
-  return !round.deniedByMajority && !ranOut;
+  return !round.deniedByMajority && !ranOut; // with fewer denials, it was not gone before
 }

@@ -114,7 +114,7 @@ export async function inspect(
  * @param client The client.
  * @param key The key.
  * @param timeoutMs How long each node may take, in milliseconds.
- * @param foreignOn On how many nodes a key that nobody holds must be to be reported as foreign.
+ * @param foreignOn A key that nobody holds is reported as foreign if so many nodes have it.
  */
 export async function reportKey(
   client: ClientState,

@@ -72,11 +72,11 @@ export class LockCall {
   /** How many attempts were made. */
   attempts = 0;
   /**
-   * Whether the vote of an attempt was split, since the call began or last paused because of that:
-   * some nodes granted, and too few.
+   * Whether the vote of an attempt was split (some nodes granted, but too few) since the call began
+   * or last paused because of that.
    */
   split = false;
-  /** How often it paused because of that. */
+  /** How often it paused because of a split vote. */
   retries = 0;
   /** How it waits among other clients, if it has waited and does not poll. */
   waiter: QueuedWaiter | undefined = undefined;

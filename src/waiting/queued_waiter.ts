@@ -1,9 +1,9 @@
 /**
  * Waiting to be notified: this client's ticket in the queues of all clients for one lock.
  *
- * **What it knows** is in two objects: where it stands ({@linkcode Ticket}), and how clients of
- * other libraries share the lock ({@linkcode ContendedResource}). Whose turn it is, and until when,
- * is what the nodes know: it only knows when to look.
+ * **What it knows** is in three objects: where it stands ({@linkcode Ticket}), when a turn of
+ * another is over ({@linkcode WatchedTurn}), and how clients of other libraries share the lock
+ * ({@linkcode ContendedResource}). Whose turn it is, only the nodes know.
  *
  * **When it asks**: at the earliest of these times, because a notification is a hint and never
  * more.

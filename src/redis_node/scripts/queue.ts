@@ -27,13 +27,14 @@
  * - nothing, `turn`: the key is free, and it is the ticket's turn. Or another has overtaken it: it
  *   is to ask again, and gets its position back.
  * - `+` and a time, `watch`: the ticket is to ask after so many milliseconds, if nothing comes
- *   before. The key is free, and it is another's turn: the second, the fifth and the last get this
- *   message. Or a lock that has ended keeps the key until then: those get it that get the next one.
- *   Each waits at least 50 ms longer than the one before. Several at the head may be stuck; but the
- *   last has just asked, so it most likely runs.
+ *   before. Each that gets this message waits at least 50 ms longer than the one before. The key is
+ *   free, and it is another's turn: then it goes to the second, the fifth and the last. Several at
+ *   the head may be stuck; but the last has just asked, so it most likely runs. Or a lock that has
+ *   ended keeps the key until then: it goes to the same tickets as the next message.
  * - `-` and a time, `taken`: another took the key, and it expires after so many milliseconds. Until
- *   then there is nothing to ask for. The first, the fourth and the last two get it, or all of four
- *   or fewer: the last but one was the last until the client joined that released the key.
+ *   then there is nothing to ask for. It goes to the first, the fourth and the last two, or to all
+ *   of four or fewer. The last but one gets it, too, because the last may be there only since it
+ *   released the key.
  * - `*`, `beside`: readers hold the key, and the ticket, a reader's, may enter beside them.
  *
  * **Leaving.** A ticket leaves the queue when its client gets the key, gives up, is gone, or is
