@@ -23,7 +23,7 @@
  * of the queues of nodes that denied: if it left at once, they would notify the next client, which
  * could not win. Then the next call is `requeue`d with a new ticket. The waiter leaves when no
  * call waits. It is dropped (`LocalQueues.dropWaiter`) when the call has a lock that others may
- * have beside it or whose keys may live on, or must wait for a cooldown.
+ * have beside it or whose keys may live on, must wait for a cooldown, or polls.
  *
  * @module
  */
@@ -42,8 +42,8 @@ import { WatchedTurn } from "./watched_turn.ts";
 /** By how much longer each wait is than the one before if the vote was split. */
 const SPLIT_FACTOR = 4;
 /**
- * The least upper bound of the random delay before the first in the queue asks though nothing has
- * happened, in milliseconds.
+ * After this, or `retryDelayMaxMs` if that is longer, the first in the queue asks at the latest
+ * though nothing has happened, in milliseconds; doubled each time.
  */
 const IDLE_MS_MIN = 500;
 /** Longest wait without asking, in milliseconds: well below the life of a queue. */
