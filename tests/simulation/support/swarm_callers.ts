@@ -1,5 +1,6 @@
 /**
- * Swarms: what callers do in listeners, and what becomes of their extensions and their clocks.
+ * Swarms: what callers do in listeners, and what becomes of their extensions and their clocks. Each
+ * has a randomness of its own, so that one more changes no other.
  *
  * @module
  */
@@ -23,10 +24,7 @@ export function withManners(seed: string | number, clients: ClientPlan[]): Clien
   ].reduce((plans, change) => change(seed, plans), clients);
 }
 
-/**
- * In some runs listeners of some locks close the client or release the lock; of a randomness of its
- * own.
- */
+/** In some runs listeners of some locks close the client or release the lock. */
 function withListeners(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} listeners`);
   if (!random.chance(0.3)) return clients;
@@ -40,10 +38,7 @@ function withListeners(seed: string | number, clients: ClientPlan[]): ClientPlan
   }));
 }
 
-/**
- * In some runs some locks are handed over: to one, to several, to nobody, or late; of a randomness
- * of its own.
- */
+/** In some runs some locks are handed over: to one, to several, to nobody, or late. */
 function withHandOvers(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} hand-overs`);
   if (!random.chance(0.3)) return clients;
@@ -60,7 +55,7 @@ function withHandOvers(seed: string | number, clients: ClientPlan[]): ClientPlan
   }));
 }
 
-/** In some runs all clients have a cooldown; of a randomness of its own. */
+/** In some runs all clients have a cooldown. */
 function withCooldown(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} cooldown`);
   if (!random.chance(0.2)) return clients;
@@ -68,7 +63,7 @@ function withCooldown(seed: string | number, clients: ClientPlan[]): ClientPlan[
   return clients.map((client) => ({ ...client, cooldownMs }));
 }
 
-/** In some runs some callers take any one of their resources; of a randomness of its own. */
+/** In some runs some callers take any one of their resources. */
 function withPools(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} pools`);
   if (!random.chance(0.3)) return clients;
@@ -85,7 +80,7 @@ function withPools(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   }));
 }
 
-/** In some runs some callers take their resources in shared mode; of a randomness of its own. */
+/** In some runs some callers take their resources in shared mode. */
 function withReaders(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} readers`);
   if (!random.chance(0.3)) return clients;
@@ -99,10 +94,7 @@ function withReaders(seed: string | number, clients: ClientPlan[]): ClientPlan[]
   }));
 }
 
-/**
- * In some runs some locks keep their keys for a while, however they end; of a randomness of its
- * own.
- */
+/** In some runs some locks keep their keys for a while, however they end. */
 function withAtLeast(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} at least`);
   if (!random.chance(0.25)) return clients;
@@ -126,7 +118,7 @@ export interface Crowd {
 /**
  * In some runs all clients crowd around few resources after the faults. Some locks run out, are
  * kept for a while, or handed over to nobody; some callers give up; some processes die, stop for a
- * while or close their clients meanwhile. Of a randomness of its own.
+ * while or close their clients meanwhile.
  */
 export function crowdIn(
   seed: string | number,
@@ -212,7 +204,7 @@ function crowdWay(
 
 /**
  * In some runs a client that adopts a lock cannot reach a node, and works on after everything was
- * mended, or does not; of a randomness of its own.
+ * mended, or does not.
  */
 export function missedAdoption(
   seed: string | number,
@@ -246,7 +238,7 @@ export function missedAdoption(
   return { clients: [{ ...giver, ops: [...giver.ops, op] }, ...others], faults: [fault] };
 }
 
-/** In some runs nodes are full for a while, or become replicas; of a randomness of its own. */
+/** In some runs nodes are full for a while, or become replicas. */
 export function fullAndDemoted(seed: string | number, nodes: number, healAtMs: number): Fault[] {
   const random = new SeededRandom(`${seed} full and demoted`);
   return (["full", "demote"] as const).flatMap((kind) => {
@@ -260,10 +252,7 @@ export function fullAndDemoted(seed: string | number, nodes: number, healAtMs: n
   });
 }
 
-/**
- * In some runs some callers block their event loop and ask their signals; of a randomness of its
- * own.
- */
+/** In some runs some callers block their event loop and ask their signals. */
 function withBusyCallers(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} busy`);
   if (!random.chance(0.3)) return clients;
@@ -277,10 +266,7 @@ function withBusyCallers(seed: string | number, clients: ClientPlan[]): ClientPl
   }));
 }
 
-/**
- * In some runs whose locks are long some clients are far from the nodes; of a randomness of its
- * own.
- */
+/** In some runs whose locks are long some clients are far from the nodes. */
 function withDistances(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} distances`);
   const ttls = clients.flatMap(({ ops }) => ops.map(({ ttlMs }) => ttlMs));
@@ -291,7 +277,7 @@ function withDistances(seed: string | number, clients: ClientPlan[]): ClientPlan
   }));
 }
 
-/** In some runs the replies to some extensions are lost; of a randomness of its own. */
+/** In some runs the replies to some extensions are lost. */
 export function lostExtensions(
   seed: string | number,
   nodes: number,
@@ -311,10 +297,7 @@ export function lostExtensions(
   }));
 }
 
-/**
- * In some runs machines sleep and have their wall clocks set back before or after it; of a
- * randomness of its own.
- */
+/** In some runs machines sleep and have their wall clocks set back before or after it. */
 export function sleepsAndLosses(seed: string | number, clients: number, healAtMs: number): Fault[] {
   const random = new SeededRandom(`${seed} sleeps and losses`);
   if (!random.chance(0.3)) return [];
