@@ -94,8 +94,8 @@ export class ClientState implements NodeSet {
   readonly releases: Gate;
   /** How many calls may still send something. */
   #openCalls = 0;
-  #onLastEnded: (() => void) | undefined = undefined;
-  #closing: Promise<void> | undefined = undefined;
+  #onLastEnded: (() => void) | undefined;
+  #closing: Promise<void> | undefined;
 
   /**
    * @param wheel The timer wheel of its deadlines.

@@ -56,7 +56,7 @@ export class HeldLock extends TimerEntry {
    * How it ended: released, handed over, or lost for a reason. Set once, and never cleared (step
    * 6).
    */
-  #end: "released" | "handed-over" | LockLostError | undefined = undefined;
+  #end: "released" | "handed-over" | LockLostError | undefined;
   /**
    * The start of the round that won it, or of the last extension, and the validity from then on.
    */
@@ -66,14 +66,14 @@ export class HeldLock extends TimerEntry {
    * The last extension, under way or not, unless it has succeeded or its caller gave it up: set by
    * what extends the lock. It says why the lock is lost, and that the next one is urgent.
    */
-  unconfirmed: Round | undefined = undefined;
+  unconfirmed: Round | undefined;
   /** When to extend it next, by the continuous clock, and what extends it. */
-  #extendMs: number | undefined = undefined;
-  #extend: ((lock: HeldLock) => void) | undefined = undefined;
-  #signal: LockSignal | undefined = undefined;
+  #extendMs: number | undefined;
+  #extend: ((lock: HeldLock) => void) | undefined;
+  #signal: LockSignal | undefined;
   /** The handle, if the lock ends when neither that nor a signal is left. */
-  #handle: WeakRef<object> | undefined = undefined;
-  #released: Promise<boolean> | undefined = undefined;
+  #handle: WeakRef<object> | undefined;
+  #released: Promise<boolean> | undefined;
   // What follows is set on few locks, so all others have no place for it.
   /**
    * What the program is called in: made by the call if it has a listener, else when the signal is

@@ -79,12 +79,12 @@ export class LockCall {
   /** How often it paused because of a split vote. */
   retries = 0;
   /** How it waits among other clients, if it has waited and does not poll. */
-  waiter: QueuedWaiter | undefined = undefined;
+  waiter: QueuedWaiter | undefined;
   /**
    * When the call began, by the monotonic clock: with its first attempt, or when it began to wait
    * for earlier calls.
    */
-  #sinceMs: number | undefined = undefined;
+  #sinceMs: number | undefined;
 
   /**
    * @param client The client.

@@ -28,8 +28,8 @@ export class LockSignal {
   #controller: AbortController | undefined = new AbortController();
   readonly #lossOf: () => Error | undefined;
   /** The signal that the program has. */
-  #read: Ref<AbortSignal> | undefined = undefined;
-  #cause: { readonly reason: unknown } | undefined = undefined;
+  #read: Ref<AbortSignal> | undefined;
+  #cause: { readonly reason: unknown } | undefined;
 
   /** @param lossOf Ends the lock if its time is over; returns why it was lost, if it was. */
   constructor(lossOf: () => Error | undefined) {

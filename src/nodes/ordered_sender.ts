@@ -123,7 +123,7 @@ export class OrderedSender implements CommandSender {
   readonly #order = new KeyOrder();
   readonly #late: LateAcquires;
   /** The last chain of this tick, which takes further commands about its keys. */
-  #last: CommandChain | undefined = undefined;
+  #last: CommandChain | undefined;
   /** The chains that wait for no other one. */
   #ready: CommandChain[] = [];
   #flushing = false;
@@ -134,15 +134,15 @@ export class OrderedSender implements CommandSender {
   #failures = 0;
   /** Whether the last failure was a time-out. */
   #silent = false;
-  #lastError: ConnectionError | undefined = undefined;
+  #lastError: ConnectionError | undefined;
   #probes = 0;
-  #probe: TimerEntry | undefined = undefined;
+  #probe: TimerEntry | undefined;
   /** Whether keys get to the server as they are. */
   #plainKeys = false;
   /** Whether `close` was called: nobody asks it any more, but what undoes others is still sent. */
   #closing = false;
   #closed = false;
-  #onDrained: (() => void) | undefined = undefined;
+  #onDrained: (() => void) | undefined;
 
   /**
    * @param client The client.

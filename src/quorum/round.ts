@@ -89,7 +89,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   readonly keys: readonly string[];
   readonly value: string;
   ttlMs: number;
-  ticket: QueueTicket | undefined = undefined;
+  ticket: QueueTicket | undefined;
   shared: unknown = undefined;
   /** The round that won the lock which this one extends or releases. */
   readonly #origin: Round<Nodes> | undefined;
@@ -112,7 +112,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
    */
   lingersForGrant = false;
   #timeoutMs = 0;
-  #settle: (() => void) | undefined = undefined;
+  #settle: (() => void) | undefined;
 
   // What the nodes have answered.
   /** How many nodes granted, and how many denied. */

@@ -135,17 +135,17 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
    * The last error reply on this connection, if the server has not served: probably the reason why
    * it closes the connection.
    */
-  #refusal: ReplyError | undefined = undefined;
+  #refusal: ReplyError | undefined;
   #state: State = "new";
   /** What an attempt to connect waits for. */
   #awaited = "answer";
-  #wire: Wire | undefined = undefined;
+  #wire: Wire | undefined;
   #delivering = false;
-  #downError: ConnectionError | undefined = undefined;
-  #crowded: ConnectionError | undefined = undefined;
-  #ending: TimerEntry | undefined = undefined;
-  #onDrained: (() => void) | undefined = undefined;
-  #closing: Promise<void> | undefined = undefined;
+  #downError: ConnectionError | undefined;
+  #crowded: ConnectionError | undefined;
+  #ending: TimerEntry | undefined;
+  #onDrained: (() => void) | undefined;
+  #closing: Promise<void> | undefined;
 
   constructor(address: RedisAddress, options: ConnectionOptions, wheel: TimerWheel) {
     this.#address = address;

@@ -86,7 +86,7 @@ export class RespDecoder {
   #bulk: Uint8Array = NO_BYTES;
   #bulkLength = -1;
   #bulkFilled = 0;
-  #array: OpenArray | undefined = undefined;
+  #array: OpenArray | undefined;
   /**
    * Bytes and elements of the incomplete array. The bytes of a bulk string count as soon as its
    * length is known.
@@ -94,7 +94,7 @@ export class RespDecoder {
   #bytes = 0;
   #elements = 0;
   #stopped = false;
-  #failure: ProtocolError | undefined = undefined;
+  #failure: ProtocolError | undefined;
 
   /**
    * @param onReply Called for each complete reply, in order, within {@linkcode push}.

@@ -47,7 +47,7 @@ export class Dialer {
   /** The end of the first attempt, by the monotonic clock; `Infinity` until then. */
   readyAtMs = Infinity;
   /** Settles when the last attempt is over, and a stream that was opened too late is closed. */
-  attempt: Promise<void> | undefined = undefined;
+  attempt: Promise<void> | undefined;
   /**
    * How many connections in a row have ended early, soon after the server had accepted the login.
    */
@@ -60,9 +60,9 @@ export class Dialer {
   #failures = 0;
   /** When the server accepted the login, by the monotonic clock; `Infinity` until then. */
   #acceptedMs = Infinity;
-  #opening: AbortController | undefined = undefined;
-  #timer: TimerEntry | undefined = undefined;
-  #retry: TimerEntry | undefined = undefined;
+  #opening: AbortController | undefined;
+  #timer: TimerEntry | undefined;
+  #retry: TimerEntry | undefined;
 
   /**
    * @param target Where the streams lead.

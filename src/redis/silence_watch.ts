@@ -47,7 +47,7 @@ export class SilenceWatch {
   readonly #limits: Required<ReplyLimits>;
   readonly #connection: WatchedConnection;
   readonly #tickMs: number;
-  #entry: TimerEntry | undefined = undefined;
+  #entry: TimerEntry | undefined;
   /** Not an entry of the wheel, which would wake up an idle client several times a second. */
   #idle: TimerHandle = undefined;
   /**

@@ -204,8 +204,8 @@ export class Wire {
   readonly #decoder: RespDecoder;
   /** What is read into, unless the stream has its own. */
   #buffer = NO_BYTES;
-  #reading: Promise<void> | undefined = undefined;
-  #writing: Promise<void> | undefined = undefined;
+  #reading: Promise<void> | undefined;
+  #writing: Promise<void> | undefined;
   /** The piece that is being written. */
   #bytes = NO_BYTES;
   /** When so many elements were decoded, the event loop gets its next tick. */

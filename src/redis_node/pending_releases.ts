@@ -37,7 +37,7 @@ export class PendingReleases {
   readonly #wheel: TimerWheel;
   readonly #sendOne: (release: QuorumRequest) => void;
   #releases: PendingRelease[] = [];
-  #timer: TimerEntry | undefined = undefined;
+  #timer: TimerEntry | undefined;
   #delayMs = RETRY_DELAY_MS;
   /** With more of them, those are dropped whose keys or queues must be gone. */
   #sweepAt = 0;

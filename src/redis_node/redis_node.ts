@@ -65,8 +65,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   /** The digests of the scripts that were sent whole on this connection. */
   readonly #sentScripts: Set<string> = new Set();
   readonly #grouping: Grouping;
-  #guard: RestartGuard | undefined = undefined;
-  #subscription: ReleaseSubscription | undefined = undefined;
+  #guard: RestartGuard | undefined;
+  #subscription: ReleaseSubscription | undefined;
 
   constructor(server: ServerAccess, onEvent?: EventListener) {
     this.name = server.name;

@@ -82,10 +82,10 @@ export class ReleaseSubscription {
   readonly #server: ServerAccess;
   readonly #commands: CommandSender;
   /** Who is notified; `undefined` while it is closed. */
-  #listener: ReleaseListener | undefined = undefined;
+  #listener: ReleaseListener | undefined;
   #nodeIndex = 0;
   /** The last attempt; `undefined` if that is over. */
-  #attempt: Attempt | undefined = undefined;
+  #attempt: Attempt | undefined;
   /** How many were lost in a row. */
   #losses = 0;
   /** How many probes in a row have had no receiver. */
@@ -97,7 +97,7 @@ export class ReleaseSubscription {
   #unanswered = 0;
   #unansweredMs = -Infinity;
   /** The longest wait for what was asked for, or the delay before the next step. */
-  #timer: TimerEntry | undefined = undefined;
+  #timer: TimerEntry | undefined;
   #closing: Promise<unknown> = Promise.resolve();
 
   /**

@@ -59,15 +59,15 @@ type Send = (operation: Operation, request: QuorumRequest, nodeIndex: number) =>
 /** The requests of this tick to one node, each for one key and all by one operation. */
 export class Grouping {
   /** The node's connection, once it is open; `undefined` again if its server refuses groups. */
-  connection: CommandSender | undefined = undefined;
+  connection: CommandSender | undefined;
   readonly #send: Send;
-  #operation: Operation | undefined = undefined;
+  #operation: Operation | undefined;
   #nodeIndex = 0;
   // The first apart, so that one alone takes no memory.
-  #first: QuorumRequest | undefined = undefined;
+  #first: QuorumRequest | undefined;
   #others: QuorumRequest[] = [];
   /** Their keys, once somebody has looked for one. */
-  #keys: Set<string> | undefined = undefined;
+  #keys: Set<string> | undefined;
 
   /** @param send Sends a request, or a {@linkcode RequestGroup}. */
   constructor(send: Send) {

@@ -9,7 +9,7 @@ import type { TimerWheel } from "./timer_wheel.ts";
 /** One that waits at a gate: in a list, because it is a crowd that waits. */
 class Place extends Pause {
   entered = false;
-  behind: Place | undefined = undefined;
+  behind: Place | undefined;
 }
 
 /**
@@ -19,8 +19,8 @@ export class Gate {
   readonly #wheel: TimerWheel;
   #free: number;
   /** The places of those that wait, and of some that gave up. */
-  #first: Place | undefined = undefined;
-  #last: Place | undefined = undefined;
+  #first: Place | undefined;
+  #last: Place | undefined;
 
   /**
    * @param wheel Where waits end.

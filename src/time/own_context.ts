@@ -12,7 +12,7 @@
  * in which it began to wait. The context lives as long as this object.
  */
 export class OwnContext {
-  #calls: (() => void)[] | undefined = undefined;
+  #calls: (() => void)[] | undefined;
   #begin!: () => void;
 
   constructor() {

@@ -21,7 +21,7 @@ export class Pause extends TimerEntry {
   readonly over: Promise<void>;
   readonly #wheel: TimerWheel;
   readonly #signal: AbortSignal | undefined;
-  #resolve: (() => void) | undefined = undefined;
+  #resolve: (() => void) | undefined;
 
   /**
    * @param wheel The timer wheel.

@@ -63,8 +63,8 @@ export interface Delay {
 export abstract class TimerEntry {
   /** When it is due, in milliseconds of the monotonic clock. Meaningful while `scheduled`. */
   dueMs = 0;
-  /** @internal */ next: TimerEntry | undefined = undefined;
-  /** @internal */ previous: TimerEntry | undefined = undefined;
+  /** @internal */ next: TimerEntry | undefined;
+  /** @internal */ previous: TimerEntry | undefined;
   /** @internal The list that it is in. */ slot = NOWHERE;
 
   /** Whether it waits in a wheel: from its scheduling until it is called or cancelled. */

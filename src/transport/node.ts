@@ -66,8 +66,8 @@ class NodeTransport implements CallingTransport {
   /**
    * Bytes that arrived while there was no reader; the socket is paused as long as there are any.
    */
-  #unread: Uint8Array | undefined = undefined;
-  #reader: Reader | undefined = undefined;
+  #unread: Uint8Array | undefined;
+  #reader: Reader | undefined;
   #ended = false;
   #error: unknown = undefined;
 

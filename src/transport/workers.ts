@@ -110,7 +110,7 @@ class WorkersTransport implements Transport {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   /** The rest of a chunk that was longer than the caller's buffer. */
-  #unread: Uint8Array | undefined = undefined;
+  #unread: Uint8Array | undefined;
   /** How many writes are under way. */
   #writes = 0;
 

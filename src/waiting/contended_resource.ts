@@ -34,7 +34,7 @@ export class ContendedResource {
   /** When such a client was last seen to have the lock. */
   #foreignMs = -Infinity;
   /** When their present spell began: the time in which they have lock after lock. */
-  #spellFromMs: number | undefined = undefined;
+  #spellFromMs: number | undefined;
   /** How long their last spell was. */
   #spellMs = 0;
   /** When this client last got the lock. */

@@ -44,9 +44,9 @@ export class LocalQueue {
   /** The calls behind the owner, in the order in which they came, and what lets each go on. */
   readonly calls: Map<Owner, () => void> = new Map();
   /** Waits among other clients, for one call after another. */
-  waiter: QueuedWaiter | undefined = undefined;
+  waiter: QueuedWaiter | undefined;
   /** The last attempt that failed, for the errors of calls that never ask. */
-  latest: Round | undefined = undefined;
+  latest: Round | undefined;
 }
 
 /** All local queues of one client. A lock that no other call waits for takes one entry of a map. */
@@ -60,7 +60,7 @@ export class LocalQueues {
   readonly #contended: Map<string, ContendedResource> = new Map();
   readonly #nodeSet: NodeSet;
   readonly #onEvent: EventListener | undefined;
-  #notifications: ReleaseNotifications | undefined = undefined;
+  #notifications: ReleaseNotifications | undefined;
 
   /**
    * @param nodeSet The nodes.

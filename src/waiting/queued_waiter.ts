@@ -86,7 +86,7 @@ class News {
   /** Whether one of them gave it its turn; else it may only enter beside readers. */
   hasTurn = false;
   /** The key that the first of them named, if the ticket is for a pool. */
-  place: number | undefined = undefined;
+  place: number | undefined;
   /** One bit a node: those that named that key, and where nobody has taken it since. */
   freeOn = 0;
   /** When the keys expire that another has taken. */
@@ -130,7 +130,7 @@ export class QueuedWaiter implements TicketListener {
   #news = new News();
   #inARow = new InARow();
   /** The last attempt, while its answers do not say yet when a quorum is possible. */
-  #unheard: Round | undefined = undefined;
+  #unheard: Round | undefined;
   /** Whether the last attempt was {@linkcode Round.unanswered}. */
   #unanswered = false;
   /** Whether some of these nodes were in quarantine. */
@@ -139,7 +139,7 @@ export class QueuedWaiter implements TicketListener {
   #roundTripMs = 0;
   /** How much later than the end of a key's TTL it asks, in milliseconds. */
   #staggerMs = 0;
-  #pause: Pause | undefined = undefined;
+  #pause: Pause | undefined;
   /** Whether this client has the lock. */
   #parked = false;
 

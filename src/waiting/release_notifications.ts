@@ -69,8 +69,8 @@ export class ReleaseNotifications implements ReleaseListener {
   /** Those that refuse to, or never can. */
   #refused = 0;
   /** Ends the wait of callers for nodes that are subscribing. */
-  #grace: TimerEntry | undefined = undefined;
-  #idle: TimerEntry | undefined = undefined;
+  #grace: TimerEntry | undefined;
+  #idle: TimerEntry | undefined;
 
   /**
    * @param nodeSet The nodes.

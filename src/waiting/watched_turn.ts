@@ -13,7 +13,7 @@ export class WatchedTurn {
   /** When it is over, by the monotonic clock; `Infinity`: none is watched. */
   endMs = Infinity;
   /** The index of the pool's key that it is for; `undefined`: the ticket is for no pool. */
-  place: number | undefined = undefined;
+  place: number | undefined;
   /** One bit a node: those on which that key was taken since the turn began. */
   #takenOn = 0;
   readonly #quorum: number;

@@ -29,7 +29,7 @@ export class Timeline {
   /** How often the counter was written. */
   writes = 0;
   readonly #rows = new Map<string, Change[]>();
-  #endMs: number | undefined = undefined;
+  #endMs: number | undefined;
 
   /** How long it lasts by now, or lasted, in milliseconds. */
   get lengthMs(): number {

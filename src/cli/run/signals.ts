@@ -37,7 +37,7 @@ export class Signals {
   readonly #waiting = new AbortController();
   readonly #names = process.platform === "win32" ? WINDOWS_SIGNALS : POSIX_SIGNALS;
   readonly #early: NodeJS.Signals[] = [];
-  #pass: ((signal: NodeJS.Signals) => void) | undefined = undefined;
+  #pass: ((signal: NodeJS.Signals) => void) | undefined;
 
   constructor() {
     for (const name of this.#names) process.on(name, this.#receive);

@@ -55,7 +55,7 @@ export class Bench {
   /** The node. */
   readonly node: LockNode;
   readonly #tested: NodeToTest;
-  #peer: Bench | undefined = undefined;
+  #peer: Bench | undefined;
   #closed = false;
   #hung = false;
 

@@ -189,7 +189,7 @@ class TcpProxy implements FaultProxy {
   readonly #openServer: OpenServer;
   readonly #faults = { requests: { ...NO_FAULTS }, replies: { ...NO_FAULTS } };
   readonly #links = new Set<Link>();
-  #listener: Listener | undefined = undefined;
+  #listener: Listener | undefined;
   #closed = false;
   /** The port is opened and closed one after the other. */
   #changed: Promise<void> = Promise.resolve();

@@ -26,9 +26,9 @@ export class Link implements StreamHandler {
   clientIsOpen = true;
   readonly #client: StreamPeer;
   readonly #controller = new AbortController();
-  #server: Transport | undefined = undefined;
+  #server: Transport | undefined;
   #serverIsCut = false;
-  #onClientClosed: (() => void) | undefined = undefined;
+  #onClientClosed: (() => void) | undefined;
 
   /**
    * @param client The client's end.

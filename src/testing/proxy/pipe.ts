@@ -44,8 +44,8 @@ export interface Sink {
 export class Pipe {
   readonly #faults: DirectionFaults;
   #items: Item[] = [];
-  #sink: Sink | undefined = undefined;
-  #timer: TimerHandle | undefined = undefined;
+  #sink: Sink | undefined;
+  #timer: TimerHandle | undefined;
   /**
    * When the last piece was forwarded, and its length: the bandwidth decides when the next one may
    * follow.

@@ -11,7 +11,7 @@ import type { Clock } from "../../time/clock.ts";
  */
 export class CommandClock {
   readonly #clock: Pick<Clock, "wallMs">;
-  #heldMs: number | undefined = undefined;
+  #heldMs: number | undefined;
 
   /** @param clock The clock that it reads. */
   constructor(clock: Pick<Clock, "wallMs">) {

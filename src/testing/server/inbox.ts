@@ -22,7 +22,7 @@ export class Inbox {
   #items: Item[] = [];
   #held = false;
   #delayMs = 0;
-  #timer: TimerHandle | undefined = undefined;
+  #timer: TimerHandle | undefined;
 
   /** @param clock The clock of the delays. */
   constructor(clock: Clock = systemClock) {

@@ -11,7 +11,7 @@ export class MemoryTransport implements Transport {
   readonly #session: MemorySession;
   #unread: Uint8Array[] = [];
   #closed = false;
-  #wake: (() => void) | undefined = undefined;
+  #wake: (() => void) | undefined;
 
   /** @param open Opens the session. */
   constructor(open: (options: MemorySessionOptions) => MemorySession) {
