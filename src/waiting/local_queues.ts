@@ -168,11 +168,10 @@ export class LocalQueues {
    */
   noteReleased(name: string, othersWait: boolean): void {
     // mutation: release-forgets-who-waits
-    if (othersWait) this.remember(name);
-    else {
-      const nowMs = this.#nodeSet.wheel.clock.monotonicMs();
-      if (!this.#contended.get(name)?.isForeignSeen(nowMs)) this.#contended.delete(name);
-    }
+    if (othersWait) return void this.remember(name);
+    const { clock } = this.#nodeSet.wheel;
+    const isForeignSeen = this.#contended.get(name)?.isForeignSeen(clock.monotonicMs());
+    if (isForeignSeen === false) this.#contended.delete(name);
   }
 
   /**
