@@ -23,7 +23,7 @@ import {
   repliesTo,
   type SenderEvents,
 } from "../redis_node/command_sender.ts";
-import { commandOf, releaseOperation } from "../redis_node/operations.ts";
+import { commandOf, releaseOperation } from "../redis_node/redis_node.ts";
 import { backoffMs, BACKOFFS } from "../time/backoff.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";

@@ -98,8 +98,6 @@ export interface ConnectionOptions
    * Called when an open connection is lost, or the first attempt fails; not for further attempts.
    */
   onLost?(error: ConnectionError): void;
-  /** Called before the commands of this tick are written: it may submit more. */
-  onWriting?(): void;
   /**
    * Called for each reply to a command of the owner; returns whether it was a message of a channel,
    * and no reply.
@@ -119,8 +117,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
    * one chunk.
    */
   receivedAtMs = 0;
-  /** Part of {@linkcode WireOwner}. */
-  readonly onWriting: (() => void) | undefined;
   /** With the credentials of the last login. */
   #address: RedisAddress;
   readonly #options: ConnectionOptions;
@@ -150,7 +146,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   constructor(address: RedisAddress, options: ConnectionOptions, wheel: TimerWheel) {
     this.#address = address;
     this.#options = options;
-    this.onWriting = options.onWriting;
     this.#wheel = wheel;
     this.#dialer = new Dialer(connectTarget(address, options.tls), options, wheel, this);
     this.#watch = new SilenceWatch(wheel, this.#queue, options, this);
@@ -219,11 +214,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     // first, because a write may fail at once
     this.#queue.push(bytes, receiver, context, tag);
     if (open) this.#flush();
-  }
-
-  /** Calls `onWriting` by the end of this tick; only while it is open. */
-  writeSoon(): void {
-    this.#flush();
   }
 
   /**

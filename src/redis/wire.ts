@@ -169,19 +169,33 @@ function takeCommand(slot: Slot): EncodedCommand {
 
 /** The runtime's own function: one that a test has faked would never write again. */
 const { queueMicrotask } = globalThis;
-/** What the wires have to do at the end of this tick: in one microtask for all of them. */
+/** What is due at the end of this tick, in one microtask: what queues commands, and the writes. */
+const lastCalls: (() => void)[] = [];
 let writes: (() => void)[] = [];
+let ending = false;
+
+/** Calls a function at the end of this tick: what it queues goes out with the rest of the tick. */
+export function beforeWrites(callback: () => void): void {
+  lastCalls.push(callback);
+  endTick();
+}
+
+function endTick(): void {
+  if (!ending) queueMicrotask(writeAll);
+  ending = true;
+}
 
 function writeAll(): void {
+  // in any order, because each is for another server
+  for (let call = lastCalls.pop(); call; call = lastCalls.pop()) call();
   const due = writes;
   writes = [];
+  ending = false;
   for (let index = 0; index < due.length; index++) due[index]();
 }
 
 /** The owner of a wire. */
 export interface WireOwner {
-  /** Called before what is queued is written: it may queue more. */
-  readonly onWriting: (() => void) | undefined;
   /** Called when bytes arrive, before they are decoded. */
   onBytes(): void;
   /** Called for each complete reply: a function of its own, which the decoder calls. */
@@ -215,8 +229,6 @@ export class Wire {
    * meanwhile.
    */
   #flushing = false;
-  /** Whether the owner queues its last commands before a write. */
-  #gathering = false;
   #open = true;
 
   /**
@@ -256,8 +268,9 @@ export class Wire {
   flush(): void {
     if (!this.#flushing) {
       this.#flushing = true;
-      if (writes.push(this.#beginWrite) === 1) queueMicrotask(writeAll);
-    } else if (this.queue.length - this.queue.sent >= QUEUED_MAX && !this.#gathering) {
+      writes.push(this.#beginWrite);
+      endTick();
+    } else if (this.queue.length - this.queue.sent >= QUEUED_MAX) {
       this.#beginWrite();
     }
   }
@@ -286,16 +299,12 @@ export class Wire {
     try {
       if (written < this.#bytes.length) {
         this.#bytes = this.#bytes.subarray(written);
-      } else {
-        this.#gathering = true;
-        this.#owner.onWriting?.();
-        this.#gathering = false;
-        if (this.queue.length === this.queue.sent) {
-          this.#bytes = NO_BYTES;
-          this.#flushing = false;
-          return;
-        }
+      } else if (this.queue.length > this.queue.sent) {
         this.#bytes = this.queue.takeUnsent();
+      } else {
+        this.#bytes = NO_BYTES;
+        this.#flushing = false;
+        return;
       }
       const transport = this.#transport;
       if (transport.send) transport.send(this.#bytes, this.#onSent);

@@ -47,12 +47,6 @@ export interface CommandSender {
    */
   readonly crowded: ConnectionError | undefined;
   /**
-   * Calls `onWriting` of the owner at the end of this tick, or before: then the owner may submit
-   * commands that go out with those of the tick. To be called only while the sender is open.
-   * Missing: the owner submits all commands at once.
-   */
-  writeSoon?(): void;
-  /**
    * Sends one command. The receiver is called exactly once, perhaps before this returns.
    *
    * @param command The command.
@@ -116,8 +110,6 @@ export interface SenderEvents {
   onAccepted?(): void;
   /** It is open no longer, or could not be opened at first. */
   onLost?(error: ConnectionError): void;
-  /** The commands of this tick are about to be written; see {@linkcode CommandSender.writeSoon}. */
-  onWriting?(): void;
 }
 
 /** Receives what a subscription brings. */

@@ -8,9 +8,9 @@
  */
 import { FAILED, type Outcome, UNSENT } from "../quorum/outcome.ts";
 import type { QueueTicket } from "../quorum/queue_ticket.ts";
-import { type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
-import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import type { CommandSender } from "./command_sender.ts";
+import { type QuorumNode, type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
+import type { TimerEntry } from "../time/timer_wheel.ts";
+import type { CommandSender, ServerAccess } from "./command_sender.ts";
 import type { Release } from "./scripts/script.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
 
@@ -25,6 +25,12 @@ const RETRY_DELAY_MS_MAX = 1_600;
 /** What a release that is repeated needs of a request. */
 type Repeatable = Omit<Release, "pool"> & Pick<QuorumRequest, "ttlMs">;
 
+/** The node, as its pending releases need it; their answers are for no index. */
+interface ReleasingNode extends Pick<QuorumNode, "release"> {
+  readonly server: Pick<ServerAccess, "wheel">;
+  readonly connection: Pick<CommandSender, "open">;
+}
+
 /** A release of the node's own, whose answer nobody waits for. */
 export interface PendingRelease extends QuorumRequest {
   /** When the keys, or the queues, are gone at the latest, by the monotonic clock. */
@@ -33,28 +39,16 @@ export interface PendingRelease extends QuorumRequest {
 
 /** The releases that one node is yet to be sent. */
 export class PendingReleases {
-  readonly #connection: CommandSender;
-  readonly #wheel: TimerWheel;
-  readonly #sendOne: (release: QuorumRequest) => void;
+  readonly #node: ReleasingNode;
   #releases: PendingRelease[] = [];
   #timer: TimerEntry | undefined;
   #delayMs = RETRY_DELAY_MS;
   /** With more of them, those are dropped whose keys or queues must be gone. */
   #sweepAt = 0;
 
-  /**
-   * @param connection The node's connection.
-   * @param wheel Where the delay waits.
-   * @param send Sends one.
-   */
-  constructor(
-    connection: CommandSender,
-    wheel: TimerWheel,
-    send: (release: QuorumRequest) => void,
-  ) {
-    this.#connection = connection;
-    this.#wheel = wheel;
-    this.#sendOne = send;
+  /** @param node The node, which releases. */
+  constructor(node: ReleasingNode) {
+    this.#node = node;
   }
 
   /** Takes a ticket out of the queues for the keys; for that no connection is made. */
@@ -62,7 +56,7 @@ export class PendingReleases {
     const ticket = { ticketId } as QueueTicket; // nothing else of it is read
     // no key has that value
     const leave = this.#pending({ keys, value: ticketId, ttlMs: QUEUE_TTL_MS, ticket });
-    if (this.#connection.open) this.#sendOne(leave);
+    if (this.#node.connection.open) this.#node.release(leave, 0);
     else this.add(leave);
   }
 
@@ -74,7 +68,7 @@ export class PendingReleases {
       this.#sweepAt = 2 * this.#releases.length;
     }
     this.#releases.push(pending);
-    if (this.#connection.open) this.#askLater(); // else it is sent on the next connection
+    if (this.#node.connection.open) this.#askLater(); // else it is sent on the next connection
   }
 
   /**
@@ -83,7 +77,7 @@ export class PendingReleases {
    */
   sendAll(): void {
     this.#delayMs = RETRY_DELAY_MS;
-    this.#wheel.cancel(this.#timer);
+    this.#node.server.wheel.cancel(this.#timer);
     this.#timer = undefined;
     this.#sendOldest(Infinity);
   }
@@ -94,7 +88,7 @@ export class PendingReleases {
     const answer = (_nodeIndex: number, outcome: Outcome) => {
       if (outcome !== FAILED && outcome !== UNSENT) this.sendAll(); // the server has taken it
     };
-    const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
+    const untilMs = this.#node.server.wheel.clock.monotonicMs() + ttlMs;
     return {
       ...UNREAD,
       ...{ keys, value, ttlMs, replaces, mode, keptMs, ticket, untilMs },
@@ -109,7 +103,7 @@ export class PendingReleases {
   /** Sends one of them after a delay: a server that refuses is not asked by all. */
   #askLater(): void {
     if (this.#timer) return;
-    this.#timer = this.#wheel.after(this.#delayMs, () => {
+    this.#timer = this.#node.server.wheel.after(this.#delayMs, () => {
       this.#timer = undefined;
       this.#sendOldest(1);
       if (this.#releases.length > 0) this.#askLater();
@@ -122,13 +116,13 @@ export class PendingReleases {
     this.#releases = releases.slice(count);
     for (const release of releases.slice(0, count)) {
       release.shared = undefined; // an earlier command may say for how long its keys live on
-      this.#sendOne(release);
+      this.#node.release(release, 0);
     }
   }
 
   /** Those whose keys or queues may still be there. */
   #unexpired(): PendingRelease[] {
-    const nowMs = this.#wheel.clock.monotonicMs();
+    const nowMs = this.#node.server.wheel.clock.monotonicMs();
     return this.#releases.filter(({ untilMs }) => untilMs > nowMs);
   }
 }

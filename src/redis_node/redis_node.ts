@@ -4,13 +4,12 @@
  *
  * | file                      | its part                                                       |
  * | ------------------------- | -------------------------------------------------------------- |
- * | `operations.ts`           | which operation a request is, and its command; each operation  |
- * |                           | is in `scripts/`, whose table is in `script.ts`                |
+ * | `scripts/script.ts`       | what an operation is, and the table of all                     |
  * | `command_sender.ts`       | what a node needs of the client that reaches the server: that  |
  * |                           | of `redis_server.ts`, or any other one, in `../nodes/`         |
- * | `redis_node.ts`           | when a command goes out, and what its reply answers            |
+ * | `redis_node.ts`           | which operation a request is, when its command goes out, and   |
+ * |                           | what the reply answers                                         |
  * | `refusals.ts`             | what the error replies mean                                    |
- * | `request_group.ts`        | releases and extensions of one tick go out as one command      |
  * | `pending_releases.ts`     | releases that did not arrive go out again                      |
  * | `release_subscription.ts` | notifications                                                  |
  * | `restart_guard.ts`        | grants are withheld until it is known that they count          |
@@ -20,37 +19,45 @@
  * from then on. So a server that does not know it needs no second round trip, in which the client's
  * next command could overtake it.
  *
+ * Releases of one tick are a *group*, and so are extensions: one command for many keys costs a
+ * server far less than one each. A group goes out at the end of its tick, or before a command that
+ * names one of its keys. So what undoes a command stays behind it on the connection.
+ *
  * @module
  */
 import { emit, type EventListener, type RedlockEvent } from "../events.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
-import type { ReleaseListener } from "../quorum/queue_ticket.ts";
-import { FAILED, GRANTED, UNSENT } from "../quorum/outcome.ts";
+import type { QueuePosition, ReleaseListener } from "../quorum/queue_ticket.ts";
+import { DENIED, FAILED, GRANTED, type Outcome, QUEUED, UNSENT } from "../quorum/outcome.ts";
 import type { QuorumNode, QuorumRequest } from "../quorum/quorum_node.ts";
-import type { ReplyReceiver } from "../redis/wire.ts";
+import { beforeWrites, type ReplyReceiver } from "../redis/wire.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
-import type { CommandSender, ServerAccess } from "./command_sender.ts";
+import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
 import { inspectKey } from "./inspect_key.ts";
 import { PendingReleases } from "./pending_releases.ts";
-import {
-  acquireOperation,
-  detailOf,
-  extendOperation,
-  releaseOperation,
-  RequestCommand,
-  sharedCommand,
-} from "./operations.ts";
 import { explained, isDemoted, isTransient, isWrongType } from "./refusals.ts";
-import { Grouping, RequestGroup } from "./request_group.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
 import { RestartGuard, type WithheldGrant } from "./restart_guard.ts";
-import { ADOPT } from "./scripts/adopt.ts";
-import { RAISE } from "./scripts/fencing.ts";
-import type { Operation } from "./scripts/script.ts";
+import { ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
+import { ADOPT, GIVE_BACK } from "./scripts/adopt.ts";
+import { EXTEND } from "./scripts/extend.ts";
+import { ACQUIRE_COUNTED, RAISE } from "./scripts/fencing.ts";
+import { ACQUIRE_ANY } from "./scripts/pool.ts";
+import { queuePosition } from "./scripts/queue.ts";
+import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
+import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
+import { isNumber, type Operation, type Release, type Script } from "./scripts/script.ts";
 
 /** Error prefix of a script that the server does not know. */
 const UNKNOWN_SCRIPT = "NOSCRIPT";
+/**
+ * Most requests of a group: it holds a server for a third of a millisecond at most, and its keys
+ * fit the stack of Lua.
+ */
+const GROUP_LENGTH_MAX = 256;
+/** The other requests of a command that is no group's. */
+const ALONE: readonly QuorumRequest[] = [];
 
 /** One Redis server as a node. */
 export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
@@ -64,7 +71,16 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly #pendingReleases: PendingReleases;
   /** The digests of the scripts that were sent whole on this connection. */
   readonly #sentScripts: Set<string> = new Set();
-  readonly #grouping: Grouping;
+  /** Whether requests are grouped: not before there is a connection, nor if its server refuses. */
+  #groups = false;
+  /** The group of this tick: its first request apart, so that one alone takes no memory. */
+  #first: QuorumRequest | undefined;
+  #others: QuorumRequest[] = [];
+  /** The operation and the index that its requests have in common. */
+  #groupOperation: Operation | undefined;
+  #groupIndex = 0;
+  /** Its keys, once somebody has looked for one. */
+  #groupKeys: Set<string> | undefined;
   #guard: RestartGuard | undefined;
   #subscription: ReleaseSubscription | undefined;
 
@@ -73,27 +89,18 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     this.server = server;
     this.#onEvent = onEvent;
     this.subscribe = server.subscribe && this.#subscribe.bind(this);
-    this.#grouping = new Grouping((operation, request, nodeIndex) => {
-      this.#send(operation, request, nodeIndex);
-    });
     this.connection = server.newSender({
       onOpen: () => {
         this.#sentScripts.clear();
-        this.#grouping.connection = this.connection;
+        this.#groups = !this.connection.thirdParty; // else each key waits for those before it
         this.#guard?.onOpen();
         this.#pendingReleases.sendAll();
         this.#subscription?.onOpen();
       },
       onAccepted: () => this.#emit({ type: "node-connected", node: this.name }),
-      onLost: (error) => {
-        this.#grouping.flush(); // so that it fails
-        this.#emit({ type: "node-disconnected", node: this.name, error });
-      },
-      onWriting: this.#grouping.flush,
+      onLost: (error) => this.#emit({ type: "node-disconnected", node: this.name, error }),
     });
-    this.#pendingReleases = new PendingReleases(this.connection, server.wheel, (pending) => {
-      this.#grouping.ask(releaseOperation(pending), pending, 0); // its answer is for no index
-    });
+    this.#pendingReleases = new PendingReleases(this);
   }
 
   get readyAtMs(): number {
@@ -108,15 +115,15 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const queues = request.ticket !== undefined && this.#subscription?.listening === true;
     // mutation: set-sent-again
     // mutation: set-after-its-undo
-    this.#send(acquireOperation(request, queues), request, nodeIndex);
+    this.#sendIfRoom(acquireOperation(request, queues), request, nodeIndex);
   }
 
   adopt(request: QuorumRequest, nodeIndex: number): void {
-    this.#send(ADOPT, request, nodeIndex);
+    this.#sendIfRoom(ADOPT, request, nodeIndex);
   }
 
   extend(request: QuorumRequest, nodeIndex: number): void {
-    this.#grouping.ask(extendOperation(request), request, nodeIndex);
+    this.#sendIfRoom(request.mode ? EXTEND_SHARED : EXTEND, request, nodeIndex);
   }
 
   raiseCounters(request: QuorumRequest, nodeIndex: number): void {
@@ -124,16 +131,14 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   release(request: QuorumRequest, nodeIndex: number): void {
-    const { crowded } = this.connection;
+    const operation = releaseOperation(request);
+    if (request.mayHaveKeys!(nodeIndex)) this.#sendGrouped(operation, request, nodeIndex);
     // No key of it is there, and a server that hangs should not get one more command for each lock.
-    if (crowded && !request.mayHaveKeys!(nodeIndex)) {
-      return request.answer(nodeIndex, UNSENT, crowded);
-    }
-    this.#grouping.ask(releaseOperation(request), request, nodeIndex);
+    else this.#sendIfRoom(operation, request, nodeIndex);
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
-    this.#grouping.flushFor({ keys: [key] });
+    this.#sendGroupOf([key]);
     return inspectKey(this.connection, this.name, key);
   }
 
@@ -147,7 +152,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
 
   async close(): Promise<void> {
     this.#pendingReleases.sendAll(); // for the last time
-    this.#grouping.flush();
+    this.#sendGroup();
     const others = [...this.others ?? []];
     this.others = undefined;
     const closing = [this.connection, ...others].map((connection) => connection.close());
@@ -155,60 +160,126 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     this.server.close?.();
   }
 
+  /** Sends what must not be sent while too many commands wait for replies. */
+  #sendIfRoom(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
+    const { crowded } = this.connection;
+    if (crowded) request.answer(nodeIndex, UNSENT, crowded);
+    else this.#sendGrouped(operation, request, nodeIndex);
+  }
+
+  /**
+   * Puts a request into the group of this tick if its operation has a script for many, unless the
+   * request is for several keys, or an extension under the restart guard; else sends it.
+   */
+  #sendGrouped(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
+    const { many, kind } = operation;
+    const alone = !many || request.keys.length > 1 || kind === "extend" && request.guardMs;
+    if (alone || !this.#groups || !this.connection.open) {
+      return this.#send(operation, request, nodeIndex);
+    }
+    // The index differs only for a pending release, which has the index 0 on every node.
+    if (operation !== this.#groupOperation || nodeIndex !== this.#groupIndex) this.#sendGroup();
+    this.#groupOperation = operation;
+    this.#groupIndex = nodeIndex;
+    if (!this.#first) {
+      this.#first = request;
+      return beforeWrites(this.#sendGroup);
+    }
+    this.#groupKeys?.add(request.keys[0]);
+    if (this.#others.push(request) === GROUP_LENGTH_MAX - 1) this.#sendGroup();
+  }
+
+  /** Sends the group, if there is one that names one of the keys. */
+  #sendGroupOf(keys: readonly string[]): void {
+    if (this.#first && this.#groupNames(keys)) this.#sendGroup();
+  }
+
+  #groupNames(keys: readonly string[]): boolean {
+    const known = this.#groupKeys ??= new Set(keysOfGroup(this.#first!, this.#others));
+    return keys.some((key) => known.has(key));
+  }
+
+  /** Sends the group, if there is one. */
+  readonly #sendGroup = (): void => {
+    const first = this.#first;
+    if (!first) return;
+    const others = this.#others.length > 0 ? this.#others : ALONE;
+    this.#first = this.#groupKeys = undefined;
+    if (others !== ALONE) this.#others = [];
+    this.#send(this.#groupOperation!, first, this.#groupIndex, others);
+  };
+
   /** @param whole Whether the script goes out whole although the server should know it. */
   #send(
     operation: Operation,
     request: QuorumRequest,
     nodeIndex: number,
+    others: readonly QuorumRequest[] = ALONE,
     whole = false,
   ): void {
-    const { kind, sha1 } = operation;
-    const { connection } = this;
-    this.#grouping.flushFor(request);
+    const { kind } = operation;
+    const { sha1 } = others === ALONE ? operation : operation.many!;
+    this.#sendGroupOf(keysOf(request));
     const command = whole || sha1 !== undefined && !this.#sentScripts.has(sha1)
-      ? new RequestCommand(operation, request, true)
-      : sharedCommand(operation, request);
-    // Only what sets or extends keys is refused if there is no room, and withheld by the guard.
-    const setsOrExtends = kind === "acquire" || kind === "extend";
-    const { crowded } = connection;
-    if (setsOrExtends && crowded) return request.answer(nodeIndex, UNSENT, crowded);
-    const guard = setsOrExtends && request.guardMs ? this.#guard ??= this.#newGuard() : undefined;
+      ? new RequestCommand(operation, request, others, true)
+      : sharedCommand(operation, request, others);
+    const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
+    const guard = guarded ? this.#guard ??= this.#newGuard() : undefined;
     const withheld = guard && { request, nodeIndex, atMs: undefined, count: undefined };
     if (sha1 !== undefined) this.#sentScripts.add(sha1);
     // Several nodes may send the command, so what one of them withholds is kept beside it.
     const asked: Asked = withheld
-      ? { operation, request, whole: command.whole, withheld }
+      ? { operation, request, others, whole: command.whole, withheld }
       : command;
-    connection.submit(command, this, asked, nodeIndex);
+    this.connection.submit(command, this, asked, nodeIndex);
     guard?.askBehind(withheld);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, asked: Asked, nodeIndex: number): void {
-    const { operation: { sha1 }, request, whole } = asked;
+    const { operation, request, others, whole } = asked;
+    const { sha1 } = others === ALONE ? operation : operation.many!;
     // as `#send` did; but `onOpen`, which forgets scripts, comes after the first commands were sent
     if (sha1 !== undefined && whole) this.#sentScripts.add(sha1);
-    if (reply instanceof ReplyError) this.#onErrorReply(explained(reply), asked, nodeIndex);
-    else if (request instanceof RequestGroup) this.#onGroupAnswer(reply, request, nodeIndex);
-    else this.#onAnswer(reply, asked, nodeIndex);
+    const unknown = reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT;
+    // mutation: script-never-sent
+    if (unknown && sha1 !== undefined && isRepeatable(asked)) {
+      this.#send(operation, request, nodeIndex, others, true);
+    } else if (others === ALONE) {
+      this.#onAnswer(reply, asked, nodeIndex);
+    } else {
+      this.#onGroupReply(reply, operation, [request, ...others], nodeIndex);
+    }
   }
 
-  #onGroupAnswer(reply: RawReply, { single, requests }: RequestGroup, nodeIndex: number): void {
+  #onGroupReply(
+    reply: RawReply,
+    operation: Operation,
+    requests: readonly QuorumRequest[],
+    nodeIndex: number,
+  ): void {
+    // Each alone may be allowed: it needs no MGET, and in a cluster its key is in one slot.
+    const refused = reply instanceof ReplyError && explained(reply).permanent;
+    if (refused) this.#groups = false;
+    const error = reply instanceof ReplyError ? reply : null;
     const replies = Array.isArray(reply) ? reply : [];
     for (let index = 0; index < requests.length; index++) {
       // mutation: group-answers-the-neighbour
-      const answer: RawReply = replies[index] ?? null;
+      const answer: RawReply = replies[index] ?? error;
       const request = requests[index];
-      if (answer instanceof ReplyError) this.#onRequestRefused(answer, single, request, nodeIndex);
-      else this.#onAnswer(answer, { operation: single, request }, nodeIndex);
+      if (refused) this.#send(operation, request, nodeIndex);
+      else this.#onAnswer(answer, { operation, request }, nodeIndex);
     }
   }
 
   #onAnswer(
     reply: RawReply,
-    { operation, request, withheld }: Omit<Asked, "whole">,
+    { operation, request, withheld }: Pick<Asked, "operation" | "request" | "withheld">,
     nodeIndex: number,
   ): void {
+    if (reply instanceof ReplyError) {
+      return this.#onRefused(explained(reply), operation, request, nodeIndex);
+    }
     const atMs = this.connection.receivedAtMs;
     const outcome = operation.read(reply, request);
     if (outcome === undefined) {
@@ -224,32 +295,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     }
   }
 
-  #onErrorReply(reply: ReplyError, asked: Asked, nodeIndex: number): void {
-    const { operation, request } = asked;
-    // mutation: script-never-sent
-    if (reply.prefix === UNKNOWN_SCRIPT && isRepeatable(asked)) {
-      this.#send(operation, request, nodeIndex, true);
-    } else if (request instanceof RequestGroup) {
-      this.#onGroupRefused(reply, request, nodeIndex);
-    } else {
-      this.#onRequestRefused(reply, operation, request, nodeIndex);
-    }
-  }
-
-  #onGroupRefused(
-    reply: ReplyError,
-    { single, requests }: RequestGroup,
-    nodeIndex: number,
-  ): void {
-    // Each alone may be allowed: it needs no MGET, and in a cluster its key is in one slot.
-    if (reply.permanent) this.#grouping.connection = undefined;
-    for (const request of requests) {
-      if (reply.permanent) this.#send(single, request, nodeIndex);
-      else this.#onRequestRefused(reply, single, request, nodeIndex);
-    }
-  }
-
-  #onRequestRefused(
+  #onRefused(
     reply: ReplyError,
     { kind, queues }: Operation,
     request: QuorumRequest,
@@ -260,7 +306,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       // The node cannot queue, so it is asked without a queue. If that is because the server does
       // not allow it, callers poll from then on.
       if (!wrongType) this.#subscription?.onRefused(reply);
-      return this.#send(acquireOperation(request, false), request, nodeIndex, true);
+      return this.#send(acquireOperation(request, false), request, nodeIndex, ALONE, true);
     }
     const demoted = isDemoted(reply);
     if (kind === "release" && isTransient(reply)) this.#pendingReleases.add(request);
@@ -269,13 +315,13 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, { operation, request }: Asked, nodeIndex: number): void {
+  onFailure(error: ConnectionError, { operation, request, others }: Asked, index: number): void {
     const outcome = error.outcome === "not-sent" ? UNSENT : FAILED;
-    if (operation.kind !== "release") return request.answer(nodeIndex, outcome, error);
-    for (const release of request instanceof RequestGroup ? request.requests : [request]) {
+    for (const each of others === ALONE ? [request] : [request, ...others]) {
+      const isRelease = operation.kind === "release";
       // mutation: release-forgotten
-      if (release.mayHaveKeys!(nodeIndex)) this.#pendingReleases.add(release);
-      release.answer(nodeIndex, outcome, error);
+      if (isRelease && each.mayHaveKeys!(index)) this.#pendingReleases.add(each);
+      each.answer(index, outcome, error);
     }
   }
 
@@ -297,7 +343,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
 }
 
 /** What a reply answers. */
-interface Asked extends Pick<RequestCommand, "operation" | "request" | "whole"> {
+interface Asked extends Pick<RequestCommand, "operation" | "request" | "others" | "whole"> {
   /** Only under the restart guard. */
   readonly withheld?: WithheldGrant | undefined;
 }
@@ -306,8 +352,154 @@ interface Asked extends Pick<RequestCommand, "operation" | "request" | "whole"> 
  * Whether a command may go out again whose script the server does not know: not one that could
  * outlive what undoes it.
  */
-function isRepeatable({ operation: { kind, sha1 }, request, whole }: Asked): boolean {
-  if (sha1 === undefined || whole) return false;
+function isRepeatable({ operation: { kind }, request, others, whole }: Asked): boolean {
+  if (whole) return false;
+  if (kind === "release" || others !== ALONE) return true;
   // mutation: script-sent-for-undone-attempt
-  return kind === "release" || request.wanted && !request.undone;
+  return request.wanted && !request.undone;
+}
+
+/** How a request for a lock is put to a node; `queues` if its ticket is to stand in the queues. */
+export function acquireOperation(
+  { keys, counterHint, pool, mode }: QuorumRequest,
+  queues: boolean,
+): Operation {
+  if (mode) return queues ? ACQUIRE_SHARED : ACQUIRE_SHARED_NOW;
+  if (pool) return queues ? ACQUIRE_ANY : ACQUIRE_ANY_NOW;
+  if (queues) return ACQUIRE_OR_WAIT;
+  if (keys.length > 1) return ACQUIRE_ALL_NOW;
+  return counterHint === undefined ? ACQUIRE : ACQUIRE_COUNTED;
+}
+
+/** Sets a single key if it is missing: the one operation without a script. */
+const ACQUIRE: Operation = {
+  kind: "acquire",
+  argv: ({ keys, value, ttlMs }) => ["SET", keys[0], value, "NX", "PX", String(ttlMs)],
+  read: (reply) => reply === "OK" ? GRANTED : reply === null ? DENIED : undefined,
+};
+
+const ACQUIRE_ALL_NOW = /* @__PURE__ */ withoutQueue(ACQUIRE_OR_WAIT);
+const ACQUIRE_ANY_NOW = /* @__PURE__ */ withoutQueue(ACQUIRE_ANY);
+const ACQUIRE_SHARED_NOW = /* @__PURE__ */ withoutQueue(ACQUIRE_SHARED);
+
+/** The same for a caller that does not stand in queues. */
+function withoutQueue(operation: Operation): Operation {
+  return { ...operation, queues: false };
+}
+
+/** How a release is put to a node now. */
+export function releaseOperation(
+  { keys, replaces, ticket, mode, keptMs }: Release,
+): Operation<Release> {
+  const keeps = keptMs !== undefined && keptMs() > 0;
+  if (mode) return RELEASE_SHARED;
+  if (replaces !== undefined && !keeps) return GIVE_BACK;
+  return keeps || keys.length > 1 || ticket !== undefined ? RELEASE_QUEUED : RELEASE;
+}
+
+/** The keys that the command of a request names. */
+export function keysOf({ keys, pool }: Pick<QuorumRequest, "keys" | "pool">): readonly string[] {
+  return pool?.keys ?? keys;
+}
+
+function isEqual(some: readonly QuorumRequest[], others: readonly QuorumRequest[]): boolean {
+  return some.length === others.length && some.every((each, index) => each === others[index]);
+}
+
+/** The keys of a group, each of one request. */
+function keysOfGroup(first: QuorumRequest, others: readonly QuorumRequest[]): string[] {
+  return [first, ...others].map(({ keys }) => keys[0]);
+}
+
+/** The command of a request, or of a group. */
+export class RequestCommand implements LockCommand {
+  readonly operation: Operation;
+  readonly request: QuorumRequest;
+  /** The other requests of the group. */
+  readonly others: readonly QuorumRequest[];
+  /** Whether its script goes out whole. */
+  readonly whole: boolean;
+  bytes: LockCommand["bytes"] = undefined;
+
+  constructor(
+    operation: Operation,
+    request: QuorumRequest,
+    others: readonly QuorumRequest[] = ALONE,
+    whole = false,
+  ) {
+    this.operation = operation;
+    this.request = request;
+    this.others = others;
+    this.whole = whole;
+  }
+
+  /** Made when it is sent: a release that has keys live on says how long that is from then on. */
+  get args(): readonly string[] {
+    const { operation, request, others, whole, keys } = this;
+    if (others === ALONE) return commandOf(operation, request, whole);
+    return commandOf(operation.many!, { keys, requests: [request, ...others] }, whole);
+  }
+
+  get keys(): readonly string[] {
+    const { request, others } = this;
+    return others === ALONE ? keysOf(request) : keysOfGroup(request, others);
+  }
+
+  get sets(): QuorumRequest | undefined {
+    return this.operation.kind === "acquire" ? this.request : undefined;
+  }
+
+  get releases(): QuorumRequest | undefined {
+    return this.operation.kind === "release" ? this.request : undefined;
+  }
+}
+
+/**
+ * The command of a request for all nodes that are asked by this operation, with the same others:
+ * the first node leaves it at the request, where the others find it, so it is encoded only once.
+ */
+function sharedCommand(
+  operation: Operation,
+  request: QuorumRequest,
+  others: readonly QuorumRequest[],
+): RequestCommand {
+  const { shared } = request;
+  const isSame = shared instanceof RequestCommand && shared.operation === operation &&
+    (shared.others === others || isEqual(shared.others, others));
+  return isSame ? shared : request.shared = new RequestCommand(operation, request, others);
+}
+
+/**
+ * The command of an operation: its name and its arguments.
+ *
+ * @param operation The operation.
+ * @param content What it is about.
+ * @param whole Whether its script goes out whole, and not by its digest.
+ */
+export function commandOf<Content extends Pick<QuorumRequest, "keys" | "pool">>(
+  operation: Pick<Operation<Content>, "argv" | keyof Script>,
+  content: Content,
+  whole: boolean,
+): string[] {
+  const rest = operation.argv(content);
+  const script = whole ? operation.source : operation.sha1;
+  if (script === undefined) return rest;
+  const call = whole ? "EVAL" : "EVALSHA";
+  const keys = keysOf(content);
+  // A literal, because every lock ends with this, and spread arguments take more memory.
+  if (keys.length === 1 && rest.length === 1) return [call, script, "1", keys[0], rest[0]];
+  return [call, script, String(keys.length), ...keys, ...rest];
+}
+
+/** What comes with an outcome that was read from a reply; see `outcome.ts`. */
+export function detailOf(
+  outcome: Outcome,
+  reply: RawReply,
+  { kind }: Operation,
+  { counterHint }: QuorumRequest,
+): number | QueuePosition | undefined {
+  if (outcome === QUEUED) return queuePosition(reply);
+  if (Array.isArray(reply)) return reply.find(isNumber); // a denial of a pool
+  const counts = kind === "raise" || kind === "acquire" && counterHint !== undefined;
+  return outcome === GRANTED && counts && isNumber(reply) ? reply : undefined;
 }

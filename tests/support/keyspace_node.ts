@@ -16,14 +16,14 @@ import {
   acquireOperation,
   commandOf,
   detailOf,
-  extendOperation,
   releaseOperation,
-} from "../../src/redis_node/operations.ts";
+} from "../../src/redis_node/redis_node.ts";
 import { ADOPT } from "../../src/redis_node/scripts/adopt.ts";
+import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
 import { COUNTER_PREFIX, RAISE } from "../../src/redis_node/scripts/fencing.ts";
 import type { Operation as LockOperation } from "../../src/redis_node/scripts/script.ts";
 import { queueOf, readMessage } from "../../src/redis_node/scripts/queue.ts";
-import { READERS_PREFIX, SHARED } from "../../src/redis_node/scripts/readers.ts";
+import { EXTEND_SHARED, READERS_PREFIX, SHARED } from "../../src/redis_node/scripts/readers.ts";
 import { RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import { ticketOf } from "./fake_request.ts";
 import type { MemorySession } from "../../src/testing/mod.ts";
@@ -273,7 +273,7 @@ export class KeyspaceNode implements QuorumNode {
   }
 
   extend(request: QuorumRequest, nodeIndex: number): void {
-    this.#take("extend", extendOperation(request), request, nodeIndex);
+    this.#take("extend", request.mode ? EXTEND_SHARED : EXTEND, request, nodeIndex);
   }
 
   release(request: QuorumRequest, nodeIndex: number): void {

@@ -5,7 +5,7 @@
  */
 import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
-import { type GroupContent, lua, oneOf, type ScriptOperation } from "./script.ts";
+import { type GroupScript, lua, oneOf, type ScriptOperation } from "./script.ts";
 
 // mutation: missing-key-counts-as-extended
 export const readExtended = /* @__PURE__ */ oneOf(DENIED, GRANTED, MISSING);
@@ -27,10 +27,8 @@ end`;
 /**
  * Does what {@linkcode EXTEND} does for each key, and returns what that returns, or its error.
  */
-export const EXTEND_MANY: ScriptOperation<GroupContent> = {
-  kind: "extend",
+export const EXTEND_MANY: GroupScript = {
   argv: ({ requests }) => requests.flatMap(({ value, ttlMs }) => [value, String(ttlMs)]),
-  read: /* @__PURE__ */ oneOf(), // the reply has an answer to each
   source: /* @__PURE__ */ lua(
     FOUND_LUA,
     `local found = foundIn(KEYS)

@@ -8,7 +8,7 @@ import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
 import { FOUND_LUA } from "./extend.ts";
 import { NEXT_LUA, NOTIFY_LUA, QUEUE_TTL_MS } from "./queue.ts";
 import {
-  type GroupContent,
+  type GroupScript,
   lua,
   NONE,
   oneOf,
@@ -34,10 +34,8 @@ export function releaseArgs({ value, ticket, keepsTicket, keptMs }: Release): st
  * Does what {@linkcode RELEASE} does for each key, and returns what that returns, or its error.
  * Without waiters it makes three calls for all keys that hold their values.
  */
-export const RELEASE_MANY: ScriptOperation<GroupContent> = {
-  kind: "release",
+export const RELEASE_MANY: GroupScript = {
   argv: ({ requests }) => requests.map(({ value }) => value),
-  read: /* @__PURE__ */ oneOf(), // the reply has an answer to each
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     FOUND_LUA,

@@ -77,11 +77,11 @@ export interface Operation<Content = QuorumRequest> extends Partial<Script> {
   readonly kind: "acquire" | "extend" | "raise" | "release";
   /**
    * Whether it puts the request's ticket in the queues if it denies. `argv` and `read` look at it,
-   * because a copy without it is for callers that do not stand in queues (`operations.ts`).
+   * because a copy without it is for callers that do not stand in queues (`redis_node.ts`).
    */
   readonly queues?: boolean;
   /** The operation that does the same for many requests, each for one key. */
-  readonly many?: Operation<GroupContent>;
+  readonly many?: GroupScript;
   /** `ARGV`: what its script gets behind the keys. Without a script, the whole command. */
   argv(content: Content): string[];
   /**
@@ -99,8 +99,13 @@ export type Release = Pick<
   "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode" | "keptMs"
 >;
 
-/** Requests whose keys one script gets; it replies to each as to the operation of one alone. */
-export interface GroupContent extends QuorumRequest {
+/** A script that gets many requests of one key each; it replies a list with a reply to each. */
+export interface GroupScript extends Script {
+  argv(group: GroupContent): string[];
+}
+
+/** What it gets. */
+export interface GroupContent extends Pick<QuorumRequest, "keys" | "pool"> {
   readonly requests: readonly QuorumRequest[];
 }
 

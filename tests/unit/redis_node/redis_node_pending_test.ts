@@ -1,6 +1,5 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import type { CommandSender } from "../../../src/redis_node/command_sender.ts";
-import { commandOf, releaseOperation } from "../../../src/redis_node/operations.ts";
+import { commandOf, releaseOperation } from "../../../src/redis_node/redis_node.ts";
 import { type PendingRelease, PendingReleases } from "../../../src/redis_node/pending_releases.ts";
 import { GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
 import { RELEASE_SHARED } from "../../../src/redis_node/scripts/readers.ts";
@@ -140,7 +139,8 @@ test.opened("RedisNode sends pending releases in order, before anything else on 
 
 test("PendingReleases lets go of what is not needed any more, although its node stays away", (bench) => {
   const wheel = new TimerWheel(bench.clock);
-  const releases = new PendingReleases({ open: false } as CommandSender, wheel, () => {});
+  const node = { connection: { open: false }, server: { wheel }, release() {} };
+  const releases = new PendingReleases(node);
   let looks = 0;
   const untilMs = () => looks++ && -1;
   releases.add(Object.defineProperty({} as PendingRelease, "untilMs", { get: untilMs }));
