@@ -57,6 +57,7 @@ export function commandNode(options: CommandNodeOptions): LockNode {
     name: client.name,
     wheel,
     resends,
+    thirdParty: true,
     newSender: (events = {}) => new OrderedSender(client, wheel, events),
     subscribe: subscribe && (async (...args) => {
       try {

@@ -114,7 +114,7 @@ class KeyOrder {
 export class OrderedSender implements CommandSender {
   /** It has no connection of its own to wait for. */
   readonly readyAtMs = 0;
-  readonly thirdParty = true;
+  readonly password = undefined;
   receivedAtMs = 0;
   readonly #client: CommandClient;
   readonly #wheel: TimerWheel;
@@ -200,6 +200,8 @@ export class OrderedSender implements CommandSender {
     this.#last.commands.push({ command, receiver, context, tag });
     this.#flushLater();
   }
+
+  leave(): void {} // its client finds the primary
 
   async expectPlainKeys(): Promise<void> {
     if (this.#plainKeys) return;

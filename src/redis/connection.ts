@@ -106,7 +106,7 @@ export interface ConnectionOptions
 }
 
 /** The state of a connection; see the module. */
-export type State = "new" | "connecting" | "open" | "ending" | "down" | "closing" | "closed";
+export type State = "new" | "connecting" | "open" | "ending" | "down" | "closed";
 
 const PING: Command = { args: ["PING"] };
 
@@ -168,7 +168,7 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
 
   /** Whether a command is sent at once. */
   get open(): boolean {
-    return this.#state === "open";
+    return this.#state === "open" && !this.#closing;
   }
 
   /**
@@ -205,15 +205,16 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     }
     // A reply that arrives during `close` may need one more command, for a script that the server
     // does not know.
-    const open = this.#state === "open" || this.#state === "ending" ||
-      this.#state === "closing" && this.#delivering;
+    const open = this.#state === "ending" ||
+      this.#state === "open" && (!this.#closing || this.#delivering);
     if (!open && this.#state !== "connecting") {
       return receiver.onFailure(this.#downError ??= this.#error("was closed"), context, tag);
     }
     const bytes = command.bytes ??= encodeCommand(command.args);
-    // first, because a write may fail at once
+    if (open && !this.#watch.watching) this.#watch.begin();
+    // before it is written, because that may fail at once
     this.#queue.push(bytes, receiver, context, tag);
-    if (open) this.#flush();
+    if (open) this.#wire!.flush();
   }
 
   /**
@@ -239,7 +240,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
 
   /** Part of {@linkcode WireOwner}. */
   onBytes(): void {
-    this.#watch.quietTicks = 0;
     this.receivedAtMs = this.#wheel.clock.monotonicMs();
   }
 
@@ -324,7 +324,10 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     // A worker's stream has none: it ends with its request, and is not idle for long.
     if (this.#wire!.hasUnref) this.#watch.beginIdle();
     this.#options.onOpen?.();
-    if (this.#queue.length > 0) this.#flush();
+    if (this.#queue.length > 0) {
+      this.#watch.begin();
+      this.#wire!.flush();
+    }
   }
 
   /** Part of {@linkcode WatchedConnection}. */
@@ -335,13 +338,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   /** Sends a PING unless commands are sent anyway: its reply shows that the server is there. */
   ask(): void {
     if (this.open && this.#queue.length === 0) this.submit(PING, NOBODY);
-  }
-
-  /** Has the wire write what is queued by the end of this tick, and watches for the replies. */
-  #flush(): void {
-    if (this.#queue.sent === 0) this.#watch.quietTicks = 0;
-    if (!this.#watch.watching) this.#watch.begin();
-    this.#wire!.flush();
   }
 
   #onFirstReply(reply: RawReply): void {
@@ -369,7 +365,7 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
    * what undoes them goes out behind them.
    */
   #giveUp(what: string, cause: Error): void {
-    if (this.#state !== "open") return this.#lose(what, cause);
+    if (!this.open) return this.#lose(what, cause);
     this.#state = "ending";
     this.#downError = this.#error(what, cause);
     this.#queue.failAll(this.#error(what, cause, "unknown"), this.#downError);
@@ -391,7 +387,7 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   /** Drops the connection, fails all commands, and schedules the next attempt. */
   #lose(what: string, cause?: unknown): void {
     if (this.#state === "closed") return;
-    const closing = this.#state === "closing";
+    const closing = this.#closing !== undefined;
     const down = this.#state === "down";
     this.#teardown();
     this.#dialer.lose();
@@ -425,7 +421,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     const wire = this.#wire;
     const queue = this.#queue;
     if (this.#state === "open" && queue.length > 0) {
-      this.#state = "closing";
       const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
       let settled = -1;
       for (let graces = 0; graces < CLOSE_GRACES_MAX && queue.settled > settled; graces++) {

@@ -50,13 +50,11 @@ export class SilenceWatch {
   #entry: TimerEntry | undefined;
   /** Not an entry of the wheel, which would wake up an idle client several times a second. */
   #idle: TimerHandle = undefined;
-  /**
-   * Looks since bytes arrived, or since a reply is due: a field, because both set it to 0 for each
-   * command.
-   */
-  quietTicks = 0;
-  /** Whether a look is due. */
+  /** Whether a look is due: a field, because it is read for each command. */
   watching = false;
+  /** Looks since bytes arrived, or since a reply is due; and when they had arrived by the last. */
+  #quietTicks = 0;
+  #seenMs = 0;
   /** How many replies there are in all once those have come that were due at an earlier look. */
   #due = 0;
   /** How many looks ago that look was. */
@@ -85,12 +83,18 @@ export class SilenceWatch {
   begin(): void {
     if (this.#tickMs === Infinity) return;
     this.watching = true;
+    this.#quietTicks = 0;
+    this.#seenMs = this.#connection.receivedAtMs;
+    this.#lookLater();
+  }
+
+  #lookLater(): void {
     this.#entry = this.#wheel.deadline(this.#tickMs, () => {
       this.#entry = undefined;
-      this.watching = false;
       const late = this.#late();
-      if (late !== undefined) this.#connection.onLate(late);
-      else if (this.#queue.length > 0) this.begin();
+      this.watching = late === undefined && this.#queue.length > 0;
+      if (this.watching) this.#lookLater();
+      else if (late !== undefined) this.#connection.onLate(late);
     });
   }
 
@@ -121,8 +125,11 @@ export class SilenceWatch {
     const queue = this.#queue;
     const { stallTimeoutMs, replyTimeoutMs } = this.#limits;
     if (queue.length === 0) return undefined;
+    const { receivedAtMs } = this.#connection;
+    this.#quietTicks = receivedAtMs === this.#seenMs ? this.#quietTicks + 1 : 1;
+    this.#seenMs = receivedAtMs;
     // mutation: silent-connection-kept
-    if (++this.quietTicks * this.#tickMs > stallTimeoutMs) {
+    if (this.#quietTicks * this.#tickMs > stallTimeoutMs) {
       return `was silent for ${stallTimeoutMs} ms`;
     }
     if (queue.settled >= this.#due) {

@@ -35,12 +35,7 @@ export interface CommandSender {
   /** Whether commands can be sent now. */
   readonly open: boolean;
   /** A password that must be in no diagnosis. */
-  readonly password?: string | undefined;
-  /**
-   * Whether the client behind it is not this library's: its connections may change, so that none
-   * shows that the server was restarted, and it may not notice that one is silent.
-   */
-  readonly thirdParty?: boolean;
+  readonly password: string | undefined;
   /**
    * Why what undoes nothing must not be submitted now: too many commands wait for replies.
    * `undefined`: there is room.
@@ -67,12 +62,11 @@ export interface CommandSender {
    */
   expectPlainKeys?(): Promise<void>;
   /**
-   * Leaves the server, and connects again: it is not the primary any more. Missing: the client
-   * behind it finds that out.
+   * Leaves the server, and connects again: it is not the primary any more.
    *
    * @param refusal How it refused a command.
    */
-  leave?(refusal: ReplyError): void;
+  leave(refusal: ReplyError): void;
   /** Closes for good, after a moment for replies that are due. Must settle in bounded time. */
   close(): Promise<void>;
 }
@@ -142,6 +136,11 @@ export interface ServerAccess {
   readonly wheel: TimerWheel;
   /** See {@linkcode QuorumNode.resends}. */
   readonly resends?: boolean;
+  /**
+   * Whether the client is not this library's: its connections may change, so that none shows that
+   * the server was restarted, and it may not notice that one is silent.
+   */
+  readonly thirdParty?: boolean;
   /** Makes a sender: the node's own, or one more for a diagnosis. */
   newSender(events?: SenderEvents): CommandSender;
   /** Subscribes to a channel, until the signal aborts. Missing: waiting calls poll. */

@@ -126,7 +126,7 @@ export async function diagnose(
   timeoutMs: number,
   key: string,
 ): Promise<NodeDiagnosis> {
-  const { connection, server: { wheel } } = node;
+  const { connection, server: { wheel, thirdParty } } = node;
   const replies = await repliesOfOneThatAnswers(node, key);
   const unserving = [...replies.byCommand.values()].find((reply) =>
     reply instanceof ReplyError && UNSERVING_PREFIXES.includes(reply.prefix)
@@ -138,7 +138,7 @@ export async function diagnose(
     askAnother(node, [RUN_ID_COMMAND], limitMs),
   ]);
   // Clients of others may reply nothing to it.
-  const ended = subscribed === null && !connection.thirdParty;
+  const ended = subscribed === null && !thirdParty;
   return plainData(diagnosisOf(replies, [first, second], subscribed, ended), connection.password);
 }
 

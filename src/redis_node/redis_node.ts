@@ -92,7 +92,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     this.connection = server.newSender({
       onOpen: () => {
         this.#sentScripts.clear();
-        this.#groups = !this.connection.thirdParty; // else each key waits for those before it
+        this.#groups = !server.thirdParty; // else each key waits for those before it
         this.#guard?.onOpen();
         this.#pendingReleases.sendAll();
         this.#subscription?.onOpen();
@@ -311,7 +311,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const demoted = isDemoted(reply);
     if (kind === "release" && isTransient(reply)) this.#pendingReleases.add(request);
     request.answer(nodeIndex, demoted ? UNSENT : FAILED, reply); // a replica sets nothing
-    if (demoted) this.connection.leave?.(reply);
+    if (demoted) this.connection.leave(reply);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
@@ -326,8 +326,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   #newGuard(): RestartGuard {
-    const { clock } = this.server.wheel;
-    return new RestartGuard(this.name, this.connection, clock, ({ reason, remainingMs }) => {
+    return new RestartGuard(this.server, this.connection, ({ reason, remainingMs }) => {
       this.#emit({ type: "node-quarantined", node: this.name, reason, remainingMs });
     });
   }

@@ -278,7 +278,7 @@ export class ReleaseSubscription {
       if (!known) this.#listener!.onSubscribed(this.#nodeIndex, reading);
       this.#wait(HEARD_MS_MAX, () => {
         if (!attempt.heard) this.#lose();
-        else if (this.#commands.thirdParty) this.#wait(PROBE_MS, () => this.#probe(attempt, true));
+        else if (this.#server.thirdParty) this.#wait(PROBE_MS, () => this.#probe(attempt, true));
       });
     } else {
       if (attempt.listening) this.#listener!.onUnsubscribed(this.#nodeIndex);

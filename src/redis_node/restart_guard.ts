@@ -48,8 +48,7 @@ import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/wire.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
-import type { Clock } from "../time/clock.ts";
-import type { CommandSender, LockCommand } from "./command_sender.ts";
+import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
 import { explained } from "./refusals.ts";
 import { isNumber } from "./scripts/script.ts";
 
@@ -134,9 +133,8 @@ export interface WithheldGrant {
 
 /** Withholds the grants of one server that may have lost keys. */
 export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
-  readonly #name: string;
+  readonly #server: ServerAccess;
   readonly #connection: CommandSender;
-  readonly #clock: Clock;
   readonly #onQuarantined: (quarantine: Quarantine) => void;
   /** Since when the node cannot have lost anything more, by the last quarantine reported. */
   #reportedMs = -Infinity;
@@ -151,20 +149,17 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
   #runId = 0;
 
   /**
-   * @param name The node's name.
-   * @param connection The node's connection.
-   * @param clock By which time passes.
+   * @param server The node's server.
+   * @param connection The connection to it.
    * @param onQuarantined Called once for each cause.
    */
   constructor(
-    name: string,
+    server: ServerAccess,
     connection: CommandSender,
-    clock: Clock,
     onQuarantined: (quarantine: Quarantine) => void,
   ) {
-    this.#name = name;
+    this.#server = server;
     this.#connection = connection;
-    this.#clock = clock;
     this.#onQuarantined = onQuarantined;
   }
 
@@ -178,8 +173,9 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
 
   /** Must be called right behind the command that may bring the grant. */
   askBehind(withheld: WithheldGrant | undefined): void {
+    const { thirdParty, wheel: { clock } } = this.#server;
     // others' clients may connect again unnoticed
-    const isDue = this.#connection.thirdParty || this.#clock.monotonicMs() >= this.#uptimeDueMs;
+    const isDue = thirdParty || clock.monotonicMs() >= this.#uptimeDueMs;
     this.#connection.submit(isDue ? STATE_COMMAND : AGE_COMMAND, this, withheld);
   }
 
@@ -222,7 +218,7 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
       const why = ageMs! < 0
         ? `has no time in the past under its key '${CREATED_KEY}'`
         : "sent an unexpected reply";
-      const text = `Cannot determine the age of ${this.#name}: it ${why}`;
+      const text = `Cannot determine the age of ${this.#server.name}: it ${why}`;
       return request.answer(nodeIndex, FAILED, new ProtocolError(text));
     }
     const restartedMs = this.#restartedMs;

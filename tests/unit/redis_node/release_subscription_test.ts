@@ -54,15 +54,22 @@ class Bench {
       readyAtMs: 0,
       receivedAtMs: 0,
       open: true,
-      thirdParty,
+      password: undefined,
       crowded: undefined,
+      leave() {},
       submit: (command, receiver, context, tag) => {
         this.#execute(command, receiver, context, tag!);
       },
       close: () => Promise.resolve(),
     };
     const subscribe: SubscribeChannel = (...args) => this.#begin(...args);
-    const server = { name: "a", wheel: this.wheel, newSender: () => commands, subscribe };
+    const server = {
+      name: "a",
+      wheel: this.wheel,
+      thirdParty,
+      newSender: () => commands,
+      subscribe,
+    };
     this.subscription = new ReleaseSubscription(server, commands);
     this.open();
   }
