@@ -313,13 +313,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
 
   /** How long the slowest node took that has granted or denied, in milliseconds. */
   get slowestMs(): number {
-    return Math.max(
-      0,
-      ...this.#answers.map((_, nodeIndex) => {
-        const answered = this.grantedBy(nodeIndex) || this.deniedBy(nodeIndex);
-        return answered ? this.#elapsedMsOf(nodeIndex) : 0;
-      }),
-    );
+    const answered = this.votes.filter(({ outcome }) => ["granted", "denied"].includes(outcome));
+    return Math.max(0, ...answered.map(({ elapsedMs }) => elapsedMs));
   }
 
   /** The answers so far; a node is left out that has not answered and still has time to. */

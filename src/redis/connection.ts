@@ -263,11 +263,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     else this.#lose("was lost", cause);
   }
 
-  /** Part of {@linkcode WireOwner}. */
-  nextTurn(callback: () => void): void {
-    this.#wheel.after(0, callback);
-  }
-
   /** Part of {@linkcode DialerOwner}: asks for the credentials. */
   prepare(signal: AbortSignal): Promise<void> | undefined {
     const { credentials } = this.#options;
@@ -299,7 +294,7 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     const queue = awaited ? new CommandQueue() : this.#queue;
     this.#login.begin(this.#address, clientName, again, queue);
     const limits = { replyBytesMax, replyElementsMax, secrets };
-    const wire = this.#wire = new Wire(transport, this, queue, limits);
+    const wire = this.#wire = new Wire(transport, this, this.#wheel, queue, limits);
     wire.beginRead();
     if (this.#wire !== wire) return; // it is lost already
     if (this.#login.due === 0) this.#dialer.stop();

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import type { TimerWheel } from "../time/timer_wheel.ts";
 import type { Transport } from "../transport/transport.ts";
 import { type DecoderOptions, RespDecoder } from "./decoder.ts";
 import { bytesOf, type EncodedCommand, joinCommands } from "./encoder.ts";
@@ -205,8 +206,6 @@ export interface WireOwner {
    * {@linkcode Wire.close}.
    */
   onLost(cause: unknown): void;
-  /** Calls `callback` once the event loop has had a tick for timers and other sockets. */
-  nextTurn(callback: () => void): void;
 }
 
 /** An open stream: mostly one write a tick, and always one read under way. */
@@ -215,6 +214,7 @@ export class Wire {
   queue: CommandQueue;
   readonly #transport: Transport;
   readonly #owner: WireOwner;
+  readonly #wheel: TimerWheel;
   readonly #decoder: RespDecoder;
   /** What is read into, unless the stream has its own. */
   #buffer = NO_BYTES;
@@ -234,18 +234,21 @@ export class Wire {
   /**
    * @param transport The stream.
    * @param owner The owner of the wire.
+   * @param wheel Where it waits for the next tick.
    * @param queue The commands to write.
    * @param options The limits of a reply.
    */
   constructor(
     transport: Transport,
     owner: WireOwner,
+    wheel: TimerWheel,
     queue: CommandQueue,
     options?: DecoderOptions,
   ) {
     this.queue = queue;
     this.#transport = transport;
     this.#owner = owner;
+    this.#wheel = wheel;
     this.#decoder = new RespDecoder(owner.onReply, options);
     transport.unref?.();
   }
@@ -351,7 +354,7 @@ export class Wire {
     }
     if (decoder.elementsDecoded < this.#tickEnds) return true;
     this.#tickEnds = decoder.elementsDecoded + ELEMENTS_PER_TICK;
-    this.#owner.nextTurn(this.#read);
+    this.#wheel.after(0, this.#read);
     return false;
   };
 

@@ -1,15 +1,26 @@
 /**
  * What operators ask of a node, apart from {@linkcode RedisNode}, so that programs which only lock
- * do not carry it.
+ * do not carry it: which keys there are; what the server reports about itself, and what it refuses.
+ *
+ * The commands of a diagnosis change no key. Most of them go out in one piece over the node's own
+ * connection; if one is refused the others still count. Two more connections are opened for a
+ * moment. One of them tries `SUBSCRIBE`: on the node's own connection a refused `UNSUBSCRIBE` would
+ * end all locking. Both ask for the run id: if it differs the address leads to several servers. Two
+ * of them are needed, because a load balancer that alternates gives two connections in a row to two
+ * servers.
  *
  * @module
  */
+import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { QuorumNode } from "../quorum/quorum_node.ts";
 import { ProtocolError, ReplyError } from "../redis/errors.ts";
-import { textReply } from "../redis/reply.ts";
+import { printable } from "../printable.ts";
+import { type Reply, textReply, timeReplyMs } from "../redis/reply.ts";
 import { type CommandSender, repliesTo } from "./command_sender.ts";
-import { diagnose } from "./diagnostics.ts";
 import { RedisNode } from "./redis_node.ts";
+import { settledWithin } from "../time/settled_within.ts";
+import type { TimerWheel } from "../time/timer_wheel.ts";
+import { isDemoted } from "./refusals.ts";
 
 /**
  * How many keys a server looks at in one step: a connection takes no longer reply than 1 MiB, so
@@ -68,4 +79,303 @@ async function* scanKeys(
     yield keys.map(String);
     cursor = next;
   } while (String(cursor) !== "0");
+}
+
+/**
+ * Has as `KEYS` a key that is missing: calls the commands of the scripts that a diagnosis does not
+ * call otherwise, and `TYPE`, on this key, its queue, turn, readers and counter. Returns the
+ * numbers of the commands that were refused, by their places in {@linkcode TRIED}.
+ *
+ * The calls change nothing, because all five keys are missing. The two commands that count would
+ * create the counter; they are called only if it can be deleted again, which is done in the same
+ * step. A counter that may not be deleted, though keys may, may not be accessed at all.
+ */
+export const TRIAL_LUA = `local key = KEYS[1]
+local queue, fence = 'hasp:queue:' .. key, 'hasp:fence:' .. key
+local refused, tried = {}, {
+  { 'GET', key }, { 'DEL', key }, { 'EXISTS', key }, { 'PEXPIRE', key, 1 }, { 'PTTL', key },
+  { 'TYPE', key }, { 'ZADD', queue, 'XX', 1, '-' }, { 'ZCARD', queue }, { 'ZRANGE', queue, 0, 0 },
+  { 'ZRANK', queue, '-' }, { 'ZREM', queue, '-' }, { 'ZREMRANGEBYSCORE', queue, 1, 0 },
+  { 'ZSCORE', queue, '-' }, { 'INCR', fence }, { 'DECR', fence },
+  { 'ZADD', 'hasp:readers:' .. key, 'XX', 1, '-' }, { 'ZADD', 'hasp:turn:' .. key, 'XX', 1, '-' },
+}
+local function isRefused(...)
+  local reply = redis.pcall(...)
+  return type(reply) == 'table' and reply.err
+end
+local deletes = not isRefused('DEL', key)
+local counts = deletes and not isRefused('DEL', fence)
+for number, words in ipairs(tried) do
+  local isTried = words[2] ~= fence or counts
+  if isTried and isRefused(unpack(words)) or deletes and not counts and words[1] == 'INCR' then
+    refused[#refused + 1] = number
+  end
+end
+if counts then redis.call('DEL', fence) end
+return refused`;
+/** The commands that it tries; it names each by its place here, from 1. */
+export const TRIED: readonly string[] = /* @__PURE__ */ Array.from(
+  TRIAL_LUA.matchAll(/\{ '([A-Z]+)'/gu),
+  ([, name]) => name,
+);
+
+/** A channel of the kind that waiting uses; it has no subscriber. */
+const CHANNEL = "hasp:wake:check";
+/** The SHA-1 of no script: a server that allows `EVALSHA` answers `NOSCRIPT`. */
+const NO_SCRIPT = /* @__PURE__ */ "f".repeat(40);
+/** The error which shows that `EVALSHA` is allowed. */
+const SCRIPT_MISSING = "NOSCRIPT";
+/** What stands in place of the first word of a reply, if a command is refused inside of scripts. */
+const IN_SCRIPTS = "in scripts";
+/** The same, if the server ends the connection in place of a reply. */
+const BY_ENDING = "ends the connection";
+/** Error prefixes of a server that is up but cannot serve; treated as unreachable. */
+const UNSERVING_PREFIXES: readonly string[] = ["NOAUTH", "LOADING", "BUSY"];
+/** The share of its time after which a diagnosis waits no longer for the further connections. */
+const FURTHER_SHARE = 0.75;
+
+/** The values of `role` in `INFO`. */
+const ROLES: ReadonlyMap<string, NodeDiagnosis["role"]> = new Map([
+  ["master", "master"],
+  ["slave", "replica"],
+  ["replica", "replica"],
+  ["active-replica", "active-replica"],
+]);
+
+/**
+ * The commands on the node's own connection. `TIME` comes first, because its reply shows the clock
+ * and the round trip. `SET` with `XX` sets no key that is missing, but a server that would refuse a
+ * lock refuses it for the same reason.
+ */
+function commandsOn(key: string): readonly (readonly string[])[] {
+  return [
+    ["TIME"],
+    ["INFO"],
+    ["CONFIG", "GET", "appendfsync"],
+    ["SET", key, "", "XX", "PX", "1"],
+    ["EVAL", TRIAL_LUA, "1", key],
+    ["EVALSHA", NO_SCRIPT, "0"],
+    ["PUBLISH", CHANNEL, ""],
+    ["SCAN", "0", "COUNT", "1", "TYPE", "string"],
+  ];
+}
+const RUN_ID_COMMAND: readonly string[] = ["INFO", "server"];
+const SUBSCRIBE_COMMAND: readonly string[] = ["SUBSCRIBE", CHANNEL];
+
+/** The replies to the commands on the node's own connection, and when these were sent. */
+interface Replies {
+  /** By the name of the command. */
+  readonly byCommand: ReadonlyMap<string, Reply>;
+  /** By the monotonic clock. */
+  readonly askedAtMs: number;
+  readonly roundTripMs: number;
+  /** The wall clock when the reply to `TIME` came. */
+  readonly wallMs: number;
+}
+
+/**
+ * Asks a server about itself.
+ *
+ * @param node The node on it.
+ * @param timeoutMs How long the caller waits, in milliseconds. What the further connections have
+ * not shown after three quarters of it is missing in the result.
+ * @param key A key that is missing, to try commands on.
+ * @throws {RedisError} If the server cannot be reached, or cannot serve now.
+ */
+export async function diagnose(
+  node: RedisNode,
+  timeoutMs: number,
+  key: string,
+): Promise<NodeDiagnosis> {
+  const { connection, server: { wheel, thirdParty } } = node;
+  const replies = await repliesOfOneThatAnswers(node, key);
+  const unserving = [...replies.byCommand.values()].find((reply) =>
+    reply instanceof ReplyError && UNSERVING_PREFIXES.includes(reply.prefix)
+  );
+  if (unserving) throw unserving;
+  const limitMs = replies.askedAtMs + timeoutMs * FURTHER_SHARE - wheel.clock.monotonicMs();
+  const [[first, subscribed], [second]] = await Promise.all([
+    askAnother(node, [RUN_ID_COMMAND, SUBSCRIBE_COMMAND], limitMs),
+    askAnother(node, [RUN_ID_COMMAND], limitMs),
+  ]);
+  // Clients of others may reply nothing to it.
+  const ended = subscribed === null && !thirdParty;
+  return plainData(diagnosisOf(replies, [first, second], subscribed, ended), connection.password);
+}
+
+/**
+ * The node's own connection is given up for a moment if it led to a replica: then another one shows
+ * what is there.
+ */
+async function repliesOfOneThatAnswers(node: RedisNode, key: string): Promise<Replies> {
+  const { connection, server: { wheel } } = node;
+  const ask = (connection: CommandSender) => repliesOf(connection, wheel, commandsOn(key));
+  try {
+    return await ask(connection);
+  } catch (error) {
+    const replies = isDemoted((error as Error).cause) && await withAnother(node, ask);
+    if (replies) return replies;
+    throw error;
+  }
+}
+
+async function repliesOf(
+  connection: CommandSender,
+  { clock }: TimerWheel,
+  [first, ...others]: readonly (readonly string[])[],
+): Promise<Replies> {
+  // The first connection is ready at some moment before its first reply, so the round trip of the
+  // second is measured.
+  if (connection.readyAtMs === Infinity) await repliesTo(connection, [first]);
+  const askedAtMs = clock.monotonicMs();
+  const timed = repliesTo(connection, [first]).then(([reply]) => {
+    return { reply, roundTripMs: connection.receivedAtMs - askedAtMs, wallMs: clock.wallMs() };
+  });
+  const [{ reply, ...times }, replies] = await Promise.all([timed, repliesTo(connection, others)]);
+  const names = [first, ...others].map(([name]) => name);
+  const texts = [reply, ...replies].map(textReply);
+  return {
+    ...times,
+    askedAtMs,
+    byCommand: new Map(names.map((name, index) => [name, texts[index]])),
+  };
+}
+
+/** Opens one more connection for a question, unless the node is closed, and closes it. */
+async function withAnother<T>(
+  { server, further }: RedisNode,
+  ask: (connection: CommandSender) => Promise<T>,
+): Promise<T | undefined> {
+  if (!further) return undefined;
+  const connection = server.newSender();
+  further.add(connection);
+  try {
+    return await ask(connection);
+  } finally {
+    connection.close().finally(() => further.delete(connection));
+  }
+}
+
+/** What another connection answered within the limit. */
+async function askAnother(
+  node: RedisNode,
+  commands: readonly (readonly string[])[],
+  limitMs: number,
+): Promise<readonly Reply[]> {
+  const replies: Reply[] = [];
+  if (limitMs <= 0) return replies;
+  await withAnother(node, (connection) => {
+    const answered = commands.map(async (command, index) => {
+      replies[index] = await answerTo(connection, command);
+    });
+    return settledWithin(node.server.wheel, Promise.all(answered), limitMs);
+  });
+  return replies;
+}
+
+/**
+ * The reply to a command, or the error that a server without room for one more connection sends
+ * before it closes it.
+ */
+async function answerTo(connection: CommandSender, command: readonly string[]): Promise<Reply> {
+  try {
+    const [reply] = await repliesTo(connection, [command]);
+    return textReply(reply);
+  } catch (error) {
+    const { cause } = error as Error;
+    return cause instanceof ReplyError ? cause : null;
+  }
+}
+
+/**
+ * What the replies say; those on the further connections are `undefined` if they did not come in
+ * time, and `ended` if the one to `SUBSCRIBE` was the end of its connection.
+ */
+function diagnosisOf(
+  replies: Replies,
+  infos: readonly (Reply | undefined)[],
+  subscribed: Reply | undefined,
+  ended: boolean,
+): NodeDiagnosis {
+  const { byCommand } = replies;
+  const parts = infoParts(byCommand.get("INFO"));
+  const config = byCommand.get("CONFIG");
+  const refused = Object.fromEntries(refusals([...byCommand, ["SUBSCRIBE", subscribed]]));
+  if (ended && typeof infos[0] === "string") refused.SUBSCRIBE = BY_ENDING;
+  return {
+    roundTripMs: rounded(replies.roundTripMs),
+    clockOffsetMs: clockOffsetMs(byCommand.get("TIME"), replies),
+    ...parts,
+    otherRunIds: otherRunIds(parts.runId, infos),
+    appendfsync: Array.isArray(config) && typeof config[1] === "string" ? config[1] : undefined,
+    refused: Object.keys(refused).length > 0 ? refused : undefined,
+  };
+}
+
+/** The commands that were refused, each with why. */
+function* refusals(replies: Iterable<[string, Reply | undefined]>): Iterable<[string, string]> {
+  for (const [command, reply] of replies) {
+    if (reply instanceof ReplyError && reply.prefix !== SCRIPT_MISSING) {
+      yield [command, reply.prefix];
+    }
+    if (command !== "EVAL" || !Array.isArray(reply)) continue;
+    const names = reply.flatMap((number) => TRIED[Number(number) - 1] ?? []);
+    for (const name of names) yield [name, IN_SCRIPTS];
+  }
+}
+
+/** The server read its clock between question and reply; the middle is the best guess. */
+function clockOffsetMs(
+  time: Reply | undefined,
+  { roundTripMs, wallMs }: Replies,
+): number | undefined {
+  const timeMs = time === undefined ? undefined : timeReplyMs(time);
+  return timeMs === undefined ? undefined : rounded(timeMs - (wallMs - roundTripMs / 2));
+}
+
+/** What a reply to `INFO` says, which has lines of `name:value`. */
+function infoParts(info: Reply | undefined): Partial<NodeDiagnosis> {
+  if (typeof info !== "string") return {};
+  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "mu").exec(info)?.[1];
+  const number = (name: string, unit = 1) => {
+    const value = Number(field(name) ?? NaN) * unit;
+    return Number.isFinite(value) ? value : undefined;
+  };
+  const flag = (name: string) => field(name) === undefined ? undefined : field(name) === "1";
+  return {
+    serverName: field("server_name"),
+    version: field("valkey_version") ?? field("redis_version"),
+    role: ROLES.get(field("role") ?? ""),
+    runId: field("run_id"),
+    uptimeMs: number("uptime_in_seconds", 1_000),
+    clustered: flag("cluster_enabled"),
+    aofEnabled: flag("aof_enabled"),
+    maxmemoryBytes: number("maxmemory"),
+    maxmemoryPolicy: field("maxmemory_policy"),
+  };
+}
+
+/** The run ids in replies to `INFO` that are not `runId`. */
+function otherRunIds(
+  runId: string | undefined,
+  infos: readonly (Reply | undefined)[],
+): string[] | undefined {
+  if (!runId) return undefined;
+  const others = new Set(infos.map((info) => infoParts(info).runId ?? runId));
+  others.delete(runId);
+  return others.size > 0 ? [...others] : undefined;
+}
+
+/** Leaves out the fields that are not known, and replaces the password in every text. */
+function plainData(diagnosis: NodeDiagnosis, password: string | undefined): NodeDiagnosis {
+  return JSON.parse(
+    JSON.stringify(diagnosis),
+    (_name, value) =>
+      typeof value === "string" ? printable(value, password ? [password] : []) : value,
+  );
+}
+
+/** Rounds to a microsecond. */
+function rounded(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000;
 }

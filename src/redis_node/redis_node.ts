@@ -13,11 +13,17 @@
  * | `pending_releases.ts`     | releases that did not arrive go out again                      |
  * | `release_subscription.ts` | notifications                                                  |
  * | `restart_guard.ts`        | grants are withheld until it is known that they count          |
- * | `operated_node.ts`        | what operators ask: `inspect_key.ts`, `diagnostics.ts`         |
+ * | `inspect_key.ts`          | what a key holds                                               |
+ * | `operated_node.ts`        | what operators ask: the keys, and a diagnosis of the server    |
  *
  * A script goes out whole (`EVAL`) the first time on a connection and by its digest (`EVALSHA`)
  * from then on. So a server that does not know it needs no second round trip, in which the client's
  * next command could overtake it.
+ *
+ * Until a request is answered, it is in one place: in the group of this tick; then, as the context
+ * of its command, in the queue of the connection, which calls `onReply` or `onFailure` once; and if
+ * its grant is withheld, as the context of the guard's command. A release that failed is answered,
+ * and a copy of it, whose answer nobody waits for, is in `pending_releases.ts`.
  *
  * Releases of one tick are a *group*, and so are extensions: one command for many keys costs a
  * server far less than one each. A group goes out at the end of its tick, or before a command that
@@ -66,7 +72,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly server: ServerAccess;
   readonly connection: CommandSender;
   /** Further connections of operators, closed with the node; `undefined` once that is closed. */
-  others: Set<CommandSender> | undefined = new Set();
+  further: Set<CommandSender> | undefined = new Set();
   readonly #onEvent: EventListener | undefined;
   readonly #pendingReleases: PendingReleases;
   /** The digests of the scripts that were sent whole on this connection. */
@@ -153,9 +159,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   async close(): Promise<void> {
     this.#pendingReleases.sendAll(); // for the last time
     this.#sendGroup();
-    const others = [...this.others ?? []];
-    this.others = undefined;
-    const closing = [this.connection, ...others].map((connection) => connection.close());
+    const connections = [this.connection, ...this.further ?? []];
+    this.further = undefined;
+    const closing = connections.map((connection) => connection.close());
     await Promise.all([this.#subscription?.close(), ...closing]);
     this.server.close?.();
   }
@@ -434,9 +440,10 @@ export class RequestCommand implements LockCommand {
 
   /** Made when it is sent: a release that has keys live on says how long that is from then on. */
   get args(): readonly string[] {
-    const { operation, request, others, whole, keys } = this;
+    const { operation, request, others, whole } = this;
     if (others === ALONE) return commandOf(operation, request, whole);
-    return commandOf(operation.many!, { keys, requests: [request, ...others] }, whole);
+    const group = { keys: this.keys, requests: [request, ...others] };
+    return commandOf(operation.many!, group, whole);
   }
 
   get keys(): readonly string[] {

@@ -14,7 +14,7 @@ import {
   formatHealthReport,
   type HealthReport,
 } from "../../src/operate/mod.ts";
-import { TRIED } from "../../src/redis_node/diagnostics.ts";
+import { TRIED } from "../../src/redis_node/operated_node.ts";
 import { startNodes } from "../../src/testing/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { type RedisServer, startServer, startServers } from "../support/servers.ts";

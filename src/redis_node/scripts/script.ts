@@ -20,7 +20,7 @@
  * |                       | `RELEASE_SHARED`  | readers, queue, turn | 0, 1, 2                    |
  * | `../restart_guard.ts` | `STATE_LUA`       | `hasp:born` alone    | age, clock, uptime, run id |
  * | `../inspect_key.ts`   | `GET_LUA`         | (changes nothing)    | a text                     |
- * | `../diagnostics.ts`   | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
+ * | `../operated_node.ts` | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
  *
  * 0 is a denial; 1, or a counter of fencing tokens, is a grant. If keys are missing and nothing
  * else is in the way, an extension replies 2 and an adoption -1; a release replies 2 if others

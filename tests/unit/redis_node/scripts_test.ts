@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import type { Script } from "../../../src/redis_node/scripts/script.ts";
-import { TRIED } from "../../../src/redis_node/diagnostics.ts";
+import { TRIED } from "../../../src/redis_node/operated_node.ts";
 import * as scripts from "../../support/scripts.ts";
 
 const SCRIPTS = Object.entries(scripts).flatMap(([name, it]): [string, Script][] => {
