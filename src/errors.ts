@@ -54,8 +54,9 @@ export class RedlockError extends Error {
    */
   constructor(message: string, details: RedlockErrorDetails) {
     super(message, { cause: details.cause });
+    // copies, because a listener may change what it gets
     this.resources = [...details.resources];
-    this.votes = details.votes ?? [];
+    this.votes = [...details.votes ?? []];
   }
 }
 

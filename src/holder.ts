@@ -34,9 +34,9 @@ const FNV_PRIME = 0x01000193;
 /** A value of this library: its random digits, its second, and its label. */
 const OWN_VALUE = /^[\da-f]{40}:([\da-z]{1,8}):([ -~]{0,64})$/u;
 
-/** What follows the random digits in the value of a lock. */
+/** What follows the random digits in the value of a lock: before 1970, the second is 0. */
 export function valueSuffix(second: number, label: string): string {
-  return `:${second.toString(36)}:${label}`;
+  return `:${Math.max(second, 0).toString(36)}:${label}`;
 }
 
 /** Whether a value has the form of this library's values. */

@@ -6,9 +6,8 @@
 import { acquire } from "./lock/acquire.ts";
 import { LockCall, type Purpose } from "./lock/lock_call.ts";
 import { defineConsoleView } from "./console_view.ts";
-import { closedError, lockName } from "./errors.ts";
 import { readToken } from "./lock/hand_over_token.ts";
-import { inspect, type Inspection } from "./lock/inspection.ts";
+import { inspect, type Inspection, undecided } from "./lock/inspection.ts";
 import type { FencedLock, Lock, LockOf } from "./lock/lock.ts";
 import { lead, type Routine, runUsing, withRoutine } from "./lock/using.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
@@ -267,7 +266,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     maybeRoutine?: Routine<unknown, FencedLock>,
   ): Promise<void> {
     const [options, routine] = withRoutine(optionsOrRoutine, maybeRoutine);
-    await lead(() => newCall(this, resource, options, "use"), routine);
+    await lead(newCall(this, resource, options, "use"), routine);
   }
 
   /**
@@ -378,7 +377,7 @@ export function insideOf(redlock: Redlock, attempt: string): Inside {
 /** The key of a resource, and how long each node has to answer about it. */
 export function findKey(
   { client, options: defaults }: Inside,
-  verb: string,
+  verb: "inspect" | "release",
   resource: string,
   options: RedlockOptions | undefined,
 ): { readonly key: string; readonly nodeTimeoutMs: number } {
@@ -387,6 +386,6 @@ export function findKey(
     throw new TypeError(`Cannot ${verb} lock as 'resource' must be a non-empty string`);
   }
   checkResources(`${verb} lock`, resource, keyPrefix);
-  if (client.closed) throw closedError(`${verb} ${lockName([resource])}`, [resource]);
+  if (client.closed) throw undecided(verb, client, resource);
   return { key: keyPrefix + resource, nodeTimeoutMs };
 }

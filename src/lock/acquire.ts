@@ -144,7 +144,7 @@ function endWithout(call: LockCall, error: unknown): undefined {
   const { client: { localQueues }, localName, purpose, settings: { signal } } = call;
   // mutation: failed-call-blocks-its-client
   localQueues.leave(localName, call);
-  const isAbort = signal?.aborted === true && error === signal.reason; // which may be any error
+  const isAbort = signal?.aborted === true && Object.is(error, signal.reason); // which may be anything
   if (isAbort) reportRefusal(call, "aborted", []);
   else if (purpose === "try" && error instanceof LockHeldError) return undefined;
   throw error;

@@ -103,6 +103,7 @@ async function isTaken({ client, keys, settings, adopts }: LockCall): Promise<bo
 function lost(call: LockCall, { votes, ttlMs }: Round, why: string, isKept = false): LockLostError {
   // mutation: dead-value-stays
   if (!isKept) deleteValue(call.client, call.keys, call.adopts!.value, ttlMs);
+  const error = lostError("adopt", call.resources, votes, "gone", new Error(why));
   reportRefusal(call, "gone", votes);
-  return lostError("adopt", call.resources, votes, "gone", new Error(why));
+  return error;
 }

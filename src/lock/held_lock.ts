@@ -63,10 +63,10 @@ export class HeldLock extends TimerEntry {
   #startMs: number;
   #validityMs: number;
   /**
-   * The last extension, under way or not, unless it has succeeded or its caller gave it up: set by
-   * what extends the lock. It says why the lock is lost, and that the next one is urgent.
+   * The extensions under way, behind the last one that has failed since one has succeeded: kept by
+   * what extends the lock. The last says why the lock is lost; if there is any, the next is urgent.
    */
-  unconfirmed: Round | undefined;
+  unconfirmed: Round[] | undefined;
   /** When to extend it next, by the continuous clock, and what extends it. */
   #extendMs: number | undefined;
   #extend: ((lock: HeldLock) => void) | undefined;
@@ -255,7 +255,7 @@ export class HeldLock extends TimerEntry {
    */
   lose(reason: LockLostReason, cause: Error): void {
     if (this.#end) return;
-    const { votes } = this.unconfirmed ?? this.round;
+    const { votes } = this.unconfirmed?.at(-1) ?? this.round;
     this.#finish(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
     this.#takeBack(reason === "gone" || reason === "closed" ? 0 : this.keysLeftMs());
@@ -377,7 +377,7 @@ export class HeldLock extends TimerEntry {
     const exhausted = this.#extend && this.exhausted;
     const [reason, cause] = exhausted
       ? ["extensions-max" as const, exhausted]
-      : whyOver(this.client.wheel, this.#startMs, this.#validityMs, this.unconfirmed);
+      : whyOver(this.client.wheel, this.#startMs, this.#validityMs, this.unconfirmed?.at(-1));
     // mutation: end-aborts-nothing
     this.lose(reason, cause);
   }

@@ -4,6 +4,7 @@
  * @module
  */
 import { askNode } from "../quorum/ask_node.ts";
+import { closedError, lockName, type RedlockError } from "../errors.ts";
 import { describeHolder, type Holder } from "../holder.ts";
 import type { LockMode } from "../options.ts";
 import { foreignKey, quorumError } from "../messages.ts";
@@ -94,6 +95,7 @@ export type KeyReport = Omit<ListedLock, "resource">;
  * @param timeoutMs How long each node may take, in milliseconds.
  * @throws {QuorumError} If the nodes that answered are too few to decide; the resource is not
  * reported as free then.
+ * @throws {RedlockError} If the client is closed before that.
  */
 export async function inspect(
   client: ClientState,
@@ -105,7 +107,19 @@ export async function inspect(
   const { held, votes } = report;
   if (held) return { ...report, held };
   if (held === false) return { ...report, held, holders: [], waiters: undefined };
-  throw quorumError("inspect", [resource], votes, client.nodes.length);
+  throw undecided("inspect", client, resource, votes);
+}
+
+/** The error of a call about a key: the client is closed, or too few nodes answered. */
+export function undecided(
+  verb: "inspect" | "release",
+  { closed, nodes }: ClientState,
+  resource: string,
+  votes: readonly Vote[] = [],
+): RedlockError {
+  const resources = [resource];
+  if (closed) return closedError(`${verb} ${lockName(resources)}`, resources, votes);
+  return quorumError(verb, resources, votes, nodes.length);
 }
 
 /**
@@ -199,13 +213,11 @@ function mostAgreed(answers: readonly Answer[]): readonly KeyState[] {
 
 /** The state that a node reported. It may be anybody's. */
 function stateOf(reported: KeyState | undefined | null): KeyState | undefined {
-  if (reported === undefined || reported === null) return undefined;
+  if (reported == null) return undefined;
   const { value, remainingMs, waiters, type, sharers } = reported;
-  const others = [[waiters, "number"], [type, "string"]];
-  if (
-    typeof value !== "string" || !(remainingMs >= 0) ||
-    others.some(([found, wanted]) => found !== undefined && typeof found !== wanted) ||
-    sharers !== undefined && !Array.isArray(sharers)
-  ) throw new TypeError("'inspect' must resolve to a KeyState or undefined");
+  const isState = Array.isArray(sharers ?? []) &&
+    [value, type ?? "", ...sharers ?? []].every((text) => typeof text === "string") &&
+    [remainingMs, waiters ?? 0].every((count) => typeof count === "number" && count >= 0);
+  if (!isState) throw new TypeError("'inspect' must resolve to a KeyState or undefined");
   return { value, remainingMs, waiters, type, sharers };
 }

@@ -155,7 +155,7 @@ export class LockCall {
   /** What the lock is for, once an attempt has won it: with a pool, the one of its key. */
   get locked(): readonly string[] {
     const { pool, resources } = this;
-    return pool ? [resources[pool.place]] : resources;
+    return pool ? Object.freeze([resources[pool.place]]) : resources;
   }
 
   /**

@@ -46,18 +46,18 @@ async function tryExtend(
   ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs(round.startMs)));
   round.ttlMs = ttlMs;
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
-  const { unconfirmed: before, extensions: extensionsBefore } = lock;
-  lock.unconfirmed = round;
+  const unconfirmed = lock.unconfirmed ??= [];
+  unconfirmed.push(round);
   const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs(round.startMs));
   await round.ask(askToExtend, timeoutMs, signal);
   client.extensions.leave();
   if (!lock.active) return round.votes; // step 6
   const extended = accept(lock, round);
-  const givenUp = round.decision === "open"; // which says nothing of the nodes
-  if ((extended || givenUp) && lock.unconfirmed === round) {
-    // the one before it counts again, unless one has succeeded meanwhile
-    lock.unconfirmed = lock.extensions === extensionsBefore ? before : undefined;
-  }
+  // It says nothing of the nodes if it was given up, or came after the last that is allowed.
+  const isMoot = !extended && (round.decision === "open" || lock.exhausted);
+  const at = unconfirmed.indexOf(round); // -1: one that began later has succeeded or failed
+  if (at >= 0 && isMoot) unconfirmed.splice(at, 1);
+  else unconfirmed.splice(0, extended ? at + 1 : at);
   report(lock, round, extended);
   if (extended) {
     round.forEachDenied((nodeIndex, missing) => {
@@ -77,7 +77,7 @@ async function tryExtend(
  */
 async function waitForRoom(lock: HeldLock, signal?: AbortSignal): Promise<boolean> {
   const { client: { extensions } } = lock;
-  const inside = await extensions.wait(lock.remainingMs(), signal, !!lock.unconfirmed);
+  const inside = await extensions.wait(lock.remainingMs(), signal, !!lock.unconfirmed?.length);
   if (inside && !lock.active) extensions.leave(); // it ended meanwhile
   return inside && lock.active;
 }

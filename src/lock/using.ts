@@ -10,7 +10,7 @@ import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { pause } from "../time/pause.ts";
 import { acquire, deliver } from "./acquire.ts";
 import { heldLock, type Lock } from "./lock.ts";
-import type { LockCall } from "./lock_call.ts";
+import { LockCall } from "./lock_call.ts";
 
 /** The shortest and the longest pause between two terms, in milliseconds. */
 const PAUSE_MS_MIN = 1_000, PAUSE_MS_MAX = 30_000;
@@ -61,18 +61,16 @@ export async function runUsing<T>(call: LockCall, routine: Routine<T>): Promise<
 /**
  * Begins term after term, each with a call for its lock, until the signal of the calls aborts.
  *
- * @param newCall Makes the call of a term; throws if its arguments are wrong.
+ * @param first The call of the first term; those of the others are alike.
  * @param routine Runs in each term.
- * @throws What `newCall` throws, or a {@linkcode RedlockError} if the client is closed.
+ * @throws {RedlockError} If the client is closed.
  */
-export async function lead(
-  newCall: () => LockCall,
-  routine: Routine<unknown>,
-): Promise<void> {
+export async function lead(first: LockCall, routine: Routine<unknown>): Promise<void> {
+  const { client, client: { wheel }, settings, settings: { signal, onEvent } } = first;
   for (let failures = 0;;) {
-    const call = newCall();
+    const resources = [...first.resources];
+    const call = new LockCall(client, settings, resources, "use");
     call.waitMs = Infinity;
-    const { client: { wheel }, settings: { signal, onEvent }, resources } = call;
     let failed: { error: unknown } | undefined;
     const startMs = wheel.continuous.nowMs();
     try {

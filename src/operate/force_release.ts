@@ -4,11 +4,10 @@
  * @module
  */
 import type { ClientState } from "../lock/client_state.ts";
-import { quorumError } from "../messages.ts";
-import { LOCK_OPTION_NAMES, type RedlockOptions, TTL_MS_MAX } from "../options.ts";
+import { LOCK_OPTION_NAMES, pickLockOptions, type RedlockOptions, TTL_MS_MAX } from "../options.ts";
 import { askToRelease, Round } from "../quorum/round.ts";
 import { holderOf } from "../holder.ts";
-import { askAll } from "../lock/inspection.ts";
+import { askAll, undecided } from "../lock/inspection.ts";
 import { findKey, insideOf, type Redlock } from "../redlock.ts";
 import { checkOptions } from "../validate.ts";
 
@@ -62,13 +61,13 @@ export async function forceRelease(
 ): Promise<boolean> {
   const inside = insideOf(redlock, "release lock");
   checkOptions("release lock", options, ["holder", ...LOCK_OPTION_NAMES]);
-  const { holder, ...others } = options;
+  const { holder } = options;
   if (typeof holder !== "string" || !HOLDER.test(holder)) {
     throw new TypeError(
       "Cannot release lock as 'holder' must be 8 hexadecimal digits, as 'inspect' shows them",
     );
   }
-  const { key, nodeTimeoutMs } = findKey(inside, "release", resource, others);
+  const { key, nodeTimeoutMs } = findKey(inside, "release", resource, pickLockOptions(options));
   return await releaseKey(inside.client, resource, key, holder, nodeTimeoutMs);
 }
 
@@ -83,7 +82,7 @@ async function releaseKey(
   holder: string,
   timeoutMs: number,
 ): Promise<boolean> {
-  const { nodes, quorum } = client;
+  const { quorum } = client;
   const answers = await askAll(client, key, timeoutMs);
   const states = answers.flatMap(({ state }) => state ?? []);
   const values = states.flatMap(({ value, type, sharers }) => {
@@ -93,13 +92,13 @@ async function releaseKey(
   if (found === undefined) {
     const votes = answers.map(({ vote }) => vote);
     const answered = votes.filter(({ outcome }) => outcome === "held" || outcome === "free");
-    if (answered.length < quorum) throw quorumError("inspect", [resource], votes, nodes.length);
+    if (answered.length < quorum) throw undecided("inspect", client, resource, votes);
     return false;
   }
   const mode = states.some(({ sharers }) => sharers?.includes(found)) ? "shared" : undefined;
   const round = new ForcedRound(client, [key], found, TTL_MS_MAX, { mode });
   await round.ask(askToRelease, timeoutMs);
   const { granted, denied, votes } = round;
-  if (granted + denied < quorum) throw quorumError("release", [resource], votes, nodes.length);
+  if (granted + denied < quorum) throw undecided("release", client, resource, votes);
   return granted > 0;
 }

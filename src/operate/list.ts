@@ -8,7 +8,12 @@ import type { ClientState } from "../lock/client_state.ts";
 import { closedError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { quorumError } from "../messages.ts";
-import { LOCK_OPTION_NAMES, type RedlockOptions, type Settings } from "../options.ts";
+import {
+  LOCK_OPTION_NAMES,
+  pickLockOptions,
+  type RedlockOptions,
+  type Settings,
+} from "../options.ts";
 import { askNode } from "../quorum/ask_node.ts";
 import { operated, type OperatedNode } from "../redis_node/operated_node.ts";
 import { insideOf, type Redlock } from "../redlock.ts";
@@ -58,9 +63,9 @@ export async function* list(
 ): AsyncGenerator<ListedLock, void> {
   const { client, options: defaults } = insideOf(redlock, "list locks");
   checkOptions("list locks", options, ["prefix", ...LOCK_OPTION_NAMES]);
-  const { prefix = "", ...others } = options;
+  const { prefix = "" } = options;
   checkAll("list locks", { prefix }, { prefix: KEY_TEXT });
-  const settings = defaults.resolve("list locks", others);
+  const settings = defaults.resolve("list locks", pickLockOptions(options));
   const nodes = client.nodes.map(operated);
   checkAbility("list locks", nodes, "keys");
   const { keyPrefix, nodeTimeoutMs } = settings;
@@ -78,7 +83,9 @@ export async function* list(
       const reports = resources.splice(0, BATCH_SIZE).map(async (resource) => {
         return { resource, ...await reportKey(client, keyPrefix + resource, nodeTimeoutMs) };
       });
-      for (const report of await Promise.all(reports)) {
+      const all = await Promise.all(reports);
+      throwIfEnded(client, settings);
+      for (const report of all) {
         const { votes } = report;
         const free = votes.filter(({ outcome }) => outcome === "free").length;
         if (votes.some(({ outcome }) => outcome === "held")) yield report;

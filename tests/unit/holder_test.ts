@@ -25,6 +25,7 @@ Deno.test("describeHolder() reads the second of the acquisition and the label fr
       acquiredAt: AT,
     });
   }
+  assert(isOwnValue(DIGITS + valueSuffix(-1, ""))); // of a clock before 1970
 });
 
 for (

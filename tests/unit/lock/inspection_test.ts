@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertInstanceOf, assertMatch } from "@std/assert";
-import { QuorumError } from "../../../src/errors.ts";
+import { QuorumError, RedlockError } from "../../../src/errors.ts";
 import type { Inspection } from "../../../src/lock/inspection.ts";
 import { quorumSize } from "../../../src/vote.ts";
 import { Cluster } from "../../support/cluster.ts";
@@ -54,7 +54,7 @@ async function inspected(states: State): Promise<Inspection> {
 }
 
 function verdict(outcome: Inspection | QuorumError): "held" | "free" | "unknown" {
-  return outcome instanceof QuorumError ? "unknown" : outcome.held ? "held" : "free";
+  return outcome instanceof RedlockError ? "unknown" : outcome.held ? "held" : "free";
 }
 
 /** Every way for `count` nodes to have one of `states` each. */
@@ -203,6 +203,10 @@ Deno.test("inspect() has a short hash by which one holder differs from the next,
   const list = { value: "", remainingMs: 500, type: "list" };
   cluster.nodes[0].inspect = () => Promise.resolve(list);
   assertEquals((await outcomeOf(cluster) as Inspection).holders, []);
+  for (const wrong of [{ sharers: [null] }, { sharers: "" }, { remainingMs: 5n }, { value: 1 }]) {
+    cluster.nodes[0].inspect = () => Promise.resolve({ ...list, ...wrong as object });
+    assertEquals(verdict(await outcomeOf(cluster)), "unknown");
+  }
 });
 
 // Waiting
@@ -234,9 +238,9 @@ for (
     const cluster = clusterOf(states);
     const inspecting = cluster.redlock.inspect("a").catch((error) => error);
     await runMicrotasks();
-    cluster.wheel.announceClose();
+    void cluster.redlock.close();
     const outcome = await inspecting; // without any time passing
-    assertEquals(verdict(outcome), expected);
+    assertEquals([verdict(outcome), outcome.code === "CLOSED"], [expected, expected === "unknown"]);
     const last = outcome.votes.findLast(({ outcome }: { outcome: string }) => outcome === "failed");
     assertEquals(last?.error?.message, "the lock client was closed");
   });

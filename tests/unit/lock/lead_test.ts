@@ -11,11 +11,13 @@ function startLeader(term: (lock: Lock, number: number) => unknown) {
   const stop = new AbortController();
   const startsMs: number[] = [];
   const startMs = cluster.nowMs;
-  const options = { signal: stop.signal };
-  const leading = cluster.redlock.lead("a", options, (lock) => {
+  const [resources, options] = [["a"], { signal: stop.signal }];
+  const leading = cluster.redlock.lead(resources, options, (lock) => {
     startsMs.push(cluster.nowMs);
     return term(lock, startsMs.length);
   });
+  Object.assign(options, { signal: undefined, ttlMs: 0 }); // after they were read
+  resources.pop();
   return { cluster, stop, leading, startMs, startsMs };
 }
 

@@ -36,6 +36,10 @@ const LOSSES: readonly [
   ["closed", "the client closes", {}, (cluster) => cluster.close()],
   ["expired", "its extension was given up", {}, (cluster, lock) => giveUp(cluster, lock, 10)],
   ["answers-late", "its second extension was", {}, (cluster, lock) => giveUp(cluster, lock, 130)],
+  ["expired", "one of two at once was allowed", { extensionsMax: 1 }, async (cluster, lock) => {
+    await Promise.all([lock.extend(), cluster.rejection(lock.extend())]);
+    await cluster.advance(TTL_MS);
+  }],
   ["expired", "one was given up while another succeeded", {}, async (cluster, lock) => {
     const givenUp = new AbortController();
     for (const node of cluster.nodes) node.replyMs = 20;
@@ -47,11 +51,12 @@ const LOSSES: readonly [
   }],
 ];
 
-/** Extends a lock whose nodes hang, gives that up, and lets the nodes answer. */
+/** Extends a lock whose nodes hang, twice at once, gives that up, and lets the nodes answer. */
 async function giveUp(cluster: Cluster, lock: Lock, afterMs: number): Promise<void> {
   const givenUp = new AbortController();
   cluster.set("hang");
-  const extending = cluster.rejection(lock.extend({ signal: givenUp.signal }));
+  const extend = () => cluster.rejection(lock.extend({ signal: givenUp.signal }));
+  const extending = Promise.all([extend(), extend()]);
   await cluster.advance(afterMs);
   givenUp.abort();
   cluster.resume();

@@ -97,6 +97,7 @@ Deno.test("forceRelease() refuses wrong arguments, and never goes without a hold
     ["a", { holder: OTHER_VALUE }, holder],
     ["", { holder: HOLDER }, /^Cannot release lock as 'resource' must be a non-empty string$/],
     [["a"], { holder: HOLDER }, /^Cannot release lock as 'resource' must be a non-empty string$/],
+    ["a", Object.create({ holder: HOLDER, keyPrefix: 1 }), /'keyPrefix' must be a string/],
     ["a", { holder: HOLDER, force: true }, /^Cannot release lock as option 'force' is unknown/],
   ];
   for (const [resource, options, message] of wrong) {

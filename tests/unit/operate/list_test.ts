@@ -43,7 +43,8 @@ Deno.test("list() leaves out what is gone by now, other keys than asked for, and
   assertEquals(await listed(clusterOf("a", "ab b", "a"), { prefix: "b" }), ["b"]);
   const prefixed = clusterOf("app:a a", "app: app:hasp:x", "");
   for (const key of ["app:a", "app:", "app:hasp:x"]) prefixed.occupy(key);
-  assertEquals((await listed(prefixed, { keyPrefix: "app:" })).sort(), ["a", "hasp:x"]);
+  const inherited = Object.create({ keyPrefix: "app:" });
+  assertEquals((await listed(prefixed, inherited)).sort(), ["a", "hasp:x"]);
 });
 
 Deno.test("list() never leaves out a key because too few nodes say what they have under it", async () => {
