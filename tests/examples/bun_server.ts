@@ -18,7 +18,7 @@ declare const Bun: {
   }): { readonly url: URL };
 };
 
-const redlock = createRedlock(process.env.REDIS_NODES);
+const redlock = createRedlock(process.env.HASP_NODES);
 const store = new RedisClient(process.env.STORE_URL!);
 
 const server = Bun.serve({

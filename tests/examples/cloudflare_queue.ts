@@ -11,12 +11,12 @@ import { sendInvoice } from "./once.ts";
 import { type LockedJob, takeOver } from "./take_over.ts";
 
 /** The worker's variables; `JOBS` is the producer of the queue that the worker also consumes. */
-type Env = Record<"REDIS_NODES" | "STORE_URL", string> & {
+type Env = Record<"HASP_NODES" | "STORE_URL", string> & {
   JOBS: { send(job: LockedJob): unknown };
 };
 type Batch = { messages: { body: LockedJob; ack(): void; retry(): void }[] };
 
-const open = ({ REDIS_NODES }: Env) => createRedlock(REDIS_NODES, { notify: false });
+const open = ({ HASP_NODES }: Env) => createRedlock(HASP_NODES, { notify: false });
 
 export default {
   /** Answers 202 if this request has begun the job, 409 if it is under way. */

@@ -11,7 +11,7 @@ import { once, sendInvoice } from "./once.ts";
 
 // All requests share these clients. They connect when a connection is first needed, and stay
 // connected.
-const redlock = createRedlock(Deno.env.get("REDIS_NODES"));
+const redlock = createRedlock(Deno.env.get("HASP_NODES"));
 const store = new RedisClient(Deno.env.get("STORE_URL")!);
 
 // A lock of an instance that is killed stays until its TTL is over.

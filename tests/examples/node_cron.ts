@@ -13,7 +13,7 @@ import { once, sendInvoice } from "./once.ts";
 const [name] = process.argv.slice(2);
 const today = new Date().toISOString().slice(0, 10);
 
-await using redlock = createRedlock(process.env.REDIS_NODES, { waitMs: 60_000 });
+await using redlock = createRedlock(process.env.HASP_NODES, { waitMs: 60_000 });
 await using store = await connect(process.env.STORE_URL!);
 try {
   const done = await once(redlock, store, `${name}:${today}`, sendInvoice);

@@ -8,7 +8,7 @@ const { createRedlock } = require("@hasp/redlock");
 const { createServer } = require("node:http");
 const { setTimeout } = require("node:timers/promises");
 
-const redlock = createRedlock(process.env.REDIS_NODES, { waitMs: 0 });
+const redlock = createRedlock(process.env.HASP_NODES, { waitMs: 0 });
 const STATUSES = { LOCK_HELD: 409, NO_QUORUM: 503, LOCK_LOST: 500, CLOSED: 503 };
 
 /** Stands for the work; it stops when the lock is lost or the client has gone. */

@@ -12,7 +12,7 @@ import { setTimeout } from "node:timers/promises";
 const stop = new AbortController();
 process.once("SIGTERM", () => stop.abort());
 
-const redlock = createRedlock(process.env.REDIS_NODES, { ttlMs: 10_000 });
+const redlock = createRedlock(process.env.HASP_NODES, { ttlMs: 10_000 });
 await redlock.lead("leader", { signal: stop.signal }, async ({ signal }) => {
   console.log("leading");
   // the work, step by step, until the lock is lost or the process is to stop

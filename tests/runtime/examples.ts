@@ -36,7 +36,7 @@ export async function runExamples(consumer: Consumer, world: World): Promise<Out
   // The first node is dead and the second hung: what the examples promise holds all the same.
   const [[deadUrl], [hungUrl]] = [world.deadUrls, world.hungUrls];
   const env = {
-    REDIS_NODES: [deadUrl, hungUrl, ...world.urls.slice(0, 3)].join(","),
+    HASP_NODES: [deadUrl, hungUrl, ...world.urls.slice(0, 3)].join(","),
     STORE_URL: world.urls[3]!,
   };
   await runCases((test) => {
@@ -79,7 +79,7 @@ async function runDenoDeploy(env: Record<string, string>): Promise<void> {
       "--no-prompt",
       "--no-check",
       "--allow-net=127.0.0.1",
-      "--allow-env=REDIS_NODES,STORE_URL",
+      "--allow-env=HASP_NODES,STORE_URL",
     ],
     ...["--host=127.0.0.1", "--port=0", join(EXAMPLES, "deno_deploy.ts")],
   ], { env, heard: "stderr" });
@@ -149,7 +149,7 @@ async function runDurableObject(consumer: Consumer, world: World): Promise<void>
 
 async function runSharedClient(consumer: Consumer, world: World): Promise<void> {
   const script = await bundleWorker(consumer, SHARED_CLIENT);
-  const bindings = { REDIS_NODES: world.urls.slice(0, 3).join(",") };
+  const bindings = { HASP_NODES: world.urls.slice(0, 3).join(",") };
   const node = await nodePath("node22");
   await using worker = await startWorker(node, script, bindings, world.authorityFile);
   const [first] = await worker.send({ path: `/${crypto.randomUUID()}` });

@@ -36,7 +36,7 @@ const [module, storeUrl] = process.argv.slice(2) as [string, string];
 const { Queue, Worker } = await import(module) as BullMq;
 const { hostname: host, port } = new URL(storeUrl);
 const options = { connection: { host, port: Number(port) }, prefix: crypto.randomUUID() };
-const addresses = process.env.REDIS_NODES!.split(",");
+const addresses = process.env.HASP_NODES!.split(",");
 const [web, finisher] = [createRedlock(addresses), createRedlock(addresses)];
 
 const tried = new Map<string, number>();

@@ -37,7 +37,7 @@ const [module, storeUrl] = process.argv.slice(2) as [string, string];
 const { Queue, Worker } = await import(module) as BullMq;
 const { hostname: host, port } = new URL(storeUrl);
 const options = { connection: { host, port: Number(port) }, prefix: crypto.randomUUID() };
-const redlock = createRedlock(process.env.REDIS_NODES!.split(","));
+const redlock = createRedlock(process.env.HASP_NODES!.split(","));
 
 const running = new Map<string, number>();
 let atOnce = 0;

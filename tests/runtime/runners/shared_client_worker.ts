@@ -10,8 +10,8 @@ import { createRedlock, type Redlock } from "@hasp/redlock";
 let redlock: Redlock | undefined;
 
 export default {
-  async fetch(request: Request, env: { REDIS_NODES: string }): Promise<Response> {
-    redlock ??= createRedlock(env.REDIS_NODES.split(","), { notify: false });
+  async fetch(request: Request, env: { HASP_NODES: string }): Promise<Response> {
+    redlock ??= createRedlock(env.HASP_NODES.split(","), { notify: false });
     try {
       await redlock.using(request.url, { waitMs: 2_000 }, () => {});
       return new Response("locked");
