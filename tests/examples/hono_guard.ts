@@ -9,16 +9,15 @@ import type { MiddlewareHandler } from "hono";
 
 /** What the handlers behind it find in their context. */
 export interface Guarded {
-  /** `lock.signal`: aborts if the lock is lost or the client disconnects. */
+  /** `lock.signal`: aborts if the lock is lost. */
   Variables: { signal: AbortSignal };
 }
 
 /** `app.post("/pay/:id", exclusive(redlock), (c) => pay(c.get("signal")))` */
 export function exclusive(redlock: Redlock): MiddlewareHandler<Guarded> {
   return async (c, next): Promise<Response | void> => {
-    const options = { waitMs: 0, signal: c.req.raw.signal };
     try {
-      await redlock.using(c.req.path, options, async ({ signal }) => {
+      await redlock.using(c.req.path, { waitMs: 0 }, async ({ signal }) => {
         c.set("signal", signal);
         await next(); // Hono turns an error of the handler into a response
       });

@@ -14,10 +14,9 @@ export function exclusive(
 ): (request: Request) => Promise<Response> {
   return async (request) => {
     const { pathname } = new URL(request.url);
-    // If the client disconnects or the lock is lost, `signal` stops the work.
-    const options = { waitMs: 0, signal: request.signal };
     try {
-      return await redlock.using(pathname, options, ({ signal }) => work(signal));
+      // If the lock is lost, `signal` stops the work. A client that disconnects does not.
+      return await redlock.using(pathname, { waitMs: 0 }, ({ signal }) => work(signal));
     } catch (error) {
       if (error instanceof LockHeldError) {
         return Response.json({ error: "already being processed" }, { status: 409 });

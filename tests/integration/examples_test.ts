@@ -20,7 +20,10 @@ import { startServers } from "../support/servers.ts";
 /** Handlers that do work of some length for a path. */
 const GUARDS: Record<
   string,
-  (redlock: Redlock, work: () => Promise<void>) => (path: string) => Response | Promise<Response>
+  (redlock: Redlock, work: () => Promise<void>) => (
+    path: string,
+    signal: AbortSignal,
+  ) => Response | Promise<Response>
 > = {
   "Hono example": (redlock, work) => {
     const app = new Hono<Guarded>();
@@ -28,14 +31,14 @@ const GUARDS: Record<
       await work();
       return c.text("paid");
     });
-    return (path) => app.request(path, { method: "POST" });
+    return (path, signal) => app.request(path, { method: "POST", signal });
   },
   "Handler example": (redlock, work) => {
     const handle = exclusiveHandler(redlock, async () => {
       await work();
       return new Response("paid");
     });
-    return (path) => handle(new Request(`http://shop${path}`, { method: "POST" }));
+    return (path, signal) => handle(new Request(`http://shop${path}`, { method: "POST", signal }));
   },
 };
 
@@ -49,7 +52,10 @@ for (const [name, guard] of Object.entries(GUARDS)) {
         works++;
         return delay(workMs);
       });
-      const responses = await Promise.all([post("/pay/1"), post("/pay/1")]);
+      const first = new AbortController();
+      const paying = post("/pay/1", first.signal);
+      first.abort(); // as browsers do when a form is sent again
+      const responses = await Promise.all([paying, post("/pay/1", new AbortController().signal)]);
       await Promise.all(responses.map((response) => response.text()));
       assertEquals(responses.map(({ status }) => status).sort(), [200, 409]);
       assertEquals(works, 1);
