@@ -65,13 +65,14 @@ function sameServerFindings(nodes: readonly NodeHealth[]): Finding[] {
 }
 
 function countFindings(count: number): Finding[] {
-  const nodes = count === 1 ? "is 1 node" : `are ${count} nodes`;
+  const one = count === 1; // a choice that most make, and not a mistake
+  const nodes = one ? "is 1 node" : `are ${count} nodes`;
   const few: Finding = {
     code: "NODES_FEW",
-    severity: "warning",
+    severity: one ? "info" : "warning",
     nodes: [],
     message: `There ${nodes}, and none may fail`,
-    advice: "Use three or five nodes",
+    advice: `${one ? "If you need locks while it is down, use" : "Use"} three or five nodes`,
   };
   const even: Finding = {
     code: "NODES_EVEN",

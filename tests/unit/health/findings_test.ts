@@ -70,7 +70,7 @@ const DRIFT = "the drift allowance is 302 ms";
 const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])[] = [
   ["abc", {}],
   ["abcde", {}],
-  ["a", {}, "warning NODES_FEW [] There is 1 node, and none may fail"],
+  ["a", {}, "info NODES_FEW [] There is 1 node, and none may fail"],
   ["ab", {}, ...TWO],
   [
     "abcd",
@@ -181,7 +181,7 @@ const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])
     "a",
     each("clockOffsetMs", { a: -1_000 }),
     `warning CLIENT_CLOCK_APART [] The clock of this process is 1000 ms ahead of that of a; ${DRIFT}`,
-    "warning NODES_FEW [] There is 1 node, and none may fail",
+    "info NODES_FEW [] There is 1 node, and none may fail",
   ],
   ["abc", each("clockOffsetMs", { a: undefined, b: undefined, c: undefined })],
 
