@@ -70,6 +70,9 @@ export interface RedlockOptions {
    * Timeout for one node's answer to one command, in milliseconds; greater than 0 and finite. It
    * starts when the command is sent, or when the first connection to the node is ready.
    *
+   * A connection is given up if replies are due on it and it is silent for 2 s, or for twice the
+   * client's own `nodeTimeoutMs` if that is longer: so set one above 1 000 on the client.
+   *
    * @default {ttlMs / 20, but at least 50 and at most 1000}
    */
   nodeTimeoutMs?: number | undefined;

@@ -14,6 +14,7 @@
  *
  * @module
  */
+import { QUEUE_LENGTH_MAX } from "../redis/connection.ts";
 import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
 import { NOBODY, type ReplyReceiver } from "../redis/wire.ts";
 import type { RawReply } from "../redis/reply.ts";
@@ -32,8 +33,6 @@ import type { Commands } from "./read_reply.ts";
 import type { CommandClient } from "./command_node_options.ts";
 import { LateAcquires } from "./late_acquires.ts";
 
-/** Most commands that may wait for replies; those that undo others may exceed it. */
-const COMMANDS_MAX = 4_096;
 /** Most commands in one call of `pipeline`. */
 const PIPELINE_LENGTH_MAX = 256;
 /** After this many failures in a row the node counts as down. */
@@ -128,6 +127,8 @@ export class OrderedSender implements CommandSender {
   #ready: CommandChain[] = [];
   #flushing = false;
   #waiting = 0;
+  /** The one error for all that are refused then. */
+  #crowded: ConnectionError | undefined;
   /** How often the server has answered. */
   #answered = 0;
   /** How many failures in a row there were since. */
@@ -175,8 +176,8 @@ export class OrderedSender implements CommandSender {
   }
 
   get crowded(): ConnectionError | undefined {
-    if (this.#waiting < COMMANDS_MAX) return undefined;
-    return this.#error(`${COMMANDS_MAX} commands wait for replies`);
+    if (this.#waiting < QUEUE_LENGTH_MAX) return undefined;
+    return this.#crowded ??= this.#error(`${QUEUE_LENGTH_MAX} commands wait for replies`);
   }
 
   submit<Context>(

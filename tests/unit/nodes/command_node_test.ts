@@ -107,6 +107,16 @@ Deno.test("commandNode() has several keys wait for the last command about each o
   });
 });
 
+Deno.test("commandNode() extends a lock behind as many releases as a client has under way", async () => {
+  await withCommandNode({ timeoutMs: undefined }, async (_client, node) => {
+    const [lock, extension] = [new FakeRequest("lock"), new FakeRequest("lock")];
+    node.acquire(lock, 0);
+    for (let index = 0; index < 4_096; index++) node.release(new FakeRequest(`${index}`), 0);
+    node.extend(extension, 0);
+    assertEquals(await outcomeOf(extension), "granted");
+  });
+});
+
 for (const way of ["send", "pipeline"]) {
   Deno.test(`commandNode() does not ${way} a cancelled acquisition that still waits its turn`, async () => {
     let client: FakeClient | undefined;
