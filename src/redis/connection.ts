@@ -55,8 +55,13 @@ import { ConnectionError, ReplyError } from "./errors.ts";
 import { printable } from "../printable.ts";
 import { messageOf, toError } from "../to_error.ts";
 import type { RawReply } from "./reply.ts";
-import { type ReplyLimits, SilenceWatch, type WatchedConnection } from "./silence_watch.ts";
-import { CommandQueue, NOBODY, type ReplyReceiver, Wire, type WireOwner } from "./wire.ts";
+import {
+  CommandQueue,
+  type ReplyLimits,
+  type ReplyReceiver,
+  Wire,
+  type WireOwner,
+} from "./wire.ts";
 
 /**
  * Limit of the commands that wait for replies. What undoes others may exceed it: so nothing of it
@@ -108,10 +113,8 @@ export interface ConnectionOptions
 /** The state of a connection; see the module. */
 export type State = "new" | "connecting" | "open" | "ending" | "down" | "closed";
 
-const PING: Command = { args: ["PING"] };
-
 /** A connection to one server, which reconnects by itself. */
-export class Connection implements WireOwner, DialerOwner, WatchedConnection {
+export class Connection implements WireOwner, DialerOwner {
   /**
    * The arrival of the last bytes, by the monotonic clock, which is read once for all replies of
    * one chunk.
@@ -124,7 +127,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   readonly #queue = new CommandQueue();
   readonly #login = new Login((refusal) => this.#onLoginEnd(refusal));
   readonly #dialer: Dialer;
-  readonly #watch: SilenceWatch;
   /** Whether the server has served on this connection. */
   #served = false;
   /**
@@ -148,7 +150,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     this.#options = options;
     this.#wheel = wheel;
     this.#dialer = new Dialer(connectTarget(address, options.tls), options, wheel, this);
-    this.#watch = new SilenceWatch(wheel, this.#queue, options, this);
   }
 
   /** The end of the first attempt, by the monotonic clock; `Infinity` until then. */
@@ -211,7 +212,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
       return receiver.onFailure(this.#downError ??= this.#error("was closed"), context, tag);
     }
     const bytes = command.bytes ??= encodeCommand(command.args);
-    if (open && !this.#watch.watching) this.#watch.begin();
     // before it is written, because that may fail at once
     this.#queue.push(bytes, receiver, context, tag);
     if (open) this.#wire!.flush();
@@ -239,11 +239,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   }
 
   /** Part of {@linkcode WireOwner}. */
-  onBytes(): void {
-    this.receivedAtMs = this.#wheel.clock.monotonicMs();
-  }
-
-  /** Part of {@linkcode WireOwner}. */
   readonly onReply = (reply: RawReply): void => {
     if (this.#state === "ending" || this.#options.takesMessage?.(reply)) return;
     const { queue } = this.#wire!;
@@ -261,6 +256,11 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     const refusal = silentMs < REFUSED_MS_MAX && this.#refusal;
     if (refusal) this.#lose("was refused", refusal);
     else this.#lose("was lost", cause);
+  }
+
+  /** Part of {@linkcode WireOwner}. */
+  onLate(what: string): void {
+    this.#lose(what);
   }
 
   /** Part of {@linkcode DialerOwner}: asks for the credentials. */
@@ -285,15 +285,14 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
    */
   onStream(transport: Transport): void {
     const { secrets, database } = this.#address;
-    const { clientName, replyBytesMax, replyElementsMax } = this.#options;
     // mutation: server-that-hangs-counts-as-connected
     const again = this.#state === "down";
     // mutation: database-not-awaited
     const awaited = again || database !== 0;
     // so that nothing but the login is written until `#opened`
     const queue = awaited ? new CommandQueue() : this.#queue;
-    this.#login.begin(this.#address, clientName, again, queue);
-    const limits = { replyBytesMax, replyElementsMax, secrets };
+    this.#login.begin(this.#address, this.#options.clientName, again, queue);
+    const limits = { ...this.#options, secrets };
     const wire = this.#wire = new Wire(transport, this, this.#wheel, queue, limits);
     wire.beginRead();
     if (this.#wire !== wire) return; // it is lost already
@@ -315,24 +314,9 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
     this.#state = "open";
     this.#downError = undefined;
     this.#wire!.queue = this.#queue;
-    this.receivedAtMs = this.#wheel.clock.monotonicMs();
-    // A worker's stream has none: it ends with its request, and is not idle for long.
-    if (this.#wire!.hasUnref) this.#watch.beginIdle();
+    this.#wire!.watch();
     this.#options.onOpen?.();
-    if (this.#queue.length > 0) {
-      this.#watch.begin();
-      this.#wire!.flush();
-    }
-  }
-
-  /** Part of {@linkcode WatchedConnection}. */
-  onLate(what: string): void {
-    this.#lose(what);
-  }
-
-  /** Sends a PING unless commands are sent anyway: its reply shows that the server is there. */
-  ask(): void {
-    if (this.open && this.#queue.length === 0) this.submit(PING, NOBODY);
+    if (this.#queue.length > 0) this.#wire!.flush();
   }
 
   #onFirstReply(reply: RawReply): void {
@@ -402,7 +386,6 @@ export class Connection implements WireOwner, DialerOwner, WatchedConnection {
   #teardown(): void {
     this.#wheel.cancel(this.#ending);
     this.#dialer.stop();
-    this.#watch.end();
     this.#served = false;
     this.#refusal = undefined;
     const wire = this.#wire;

@@ -1,15 +1,17 @@
 /**
  * One open stream to one server, and the commands on it, first in, first out: those that wait for
  * their replies, then those that are not written yet. Writes what is queued, decodes what arrives,
- * and passes each reply to the first command that waits. Whether and when to reconnect is decided
- * by the *connection*.
+ * and passes each reply to the first command that waits. Finds out that the server is gone: it
+ * leaves commands without replies, or an idle stream leads nowhere any more, which a `PING` shows.
+ * Whether and when to reconnect is decided by the *connection*.
  *
  * @module
  */
-import type { TimerWheel } from "../time/timer_wheel.ts";
+import type { TimerHandle } from "../time/clock.ts";
+import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Transport } from "../transport/transport.ts";
 import { type DecoderOptions, RespDecoder } from "./decoder.ts";
-import { bytesOf, type EncodedCommand, joinCommands } from "./encoder.ts";
+import { bytesOf, encodeApart, type EncodedCommand, joinCommands } from "./encoder.ts";
 import type { ConnectionError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
@@ -27,6 +29,23 @@ const ELEMENTS_PER_TICK = 16_384;
  */
 const QUEUED_MAX = 256;
 const NO_BYTES: Uint8Array = new Uint8Array(0);
+/** Looks within the shorter of the two limits of a reply. */
+const LOOKS = 2;
+/**
+ * Idle time of a stream, in milliseconds, before a PING: NATs and load balancers forget streams
+ * that are idle for minutes, and neither end learns of it.
+ */
+const IDLE_MS = 30_000;
+
+/** Limits of the time that a server may take, in milliseconds; `Infinity` turns one off. */
+export interface ReplyLimits {
+  /** Longest silence while replies are due. */
+  readonly stallTimeoutMs: number;
+  /**
+   * Longest wait of a command for its whole reply, also while bytes arrive; no limit by default.
+   */
+  readonly replyTimeoutMs?: number;
+}
 
 /**
  * Receives the outcome of a command. `context` and `tag` are the values that were submitted with
@@ -197,8 +216,8 @@ function writeAll(): void {
 
 /** The owner of a wire. */
 export interface WireOwner {
-  /** Called when bytes arrive, before they are decoded. */
-  onBytes(): void;
+  /** Set to the arrival of the last bytes, by the monotonic clock, before they are decoded. */
+  receivedAtMs: number;
   /** Called for each complete reply: a function of its own, which the decoder calls. */
   readonly onReply: (reply: RawReply) => void;
   /**
@@ -206,9 +225,15 @@ export interface WireOwner {
    * {@linkcode Wire.close}.
    */
   onLost(cause: unknown): void;
+  /** Called with what took too long: `was silent for 2000 ms`. The owner then closes the wire. */
+  onLate(what: string): void;
 }
 
-/** An open stream: mostly one write a tick, and always one read under way. */
+/**
+ * An open stream: mostly one write a tick, and always one read under way. While replies are due it
+ * looks a few times within its limits, and while it is idle it waits for the earliest end of an
+ * idle time. So a command costs no timer.
+ */
 export class Wire {
   /** The commands to write. */
   queue: CommandQueue;
@@ -230,32 +255,42 @@ export class Wire {
    */
   #flushing = false;
   #open = true;
+  readonly #limits: Required<ReplyLimits>;
+  /** How long it is from one look to the next; `Infinity` until it watches. */
+  #lookMs = Infinity;
+  #look: TimerEntry | undefined;
+  /** Not an entry of the wheel, which would wake up an idle client several times a second. */
+  #idle: TimerHandle = undefined;
+  /** Looks since bytes arrived, or since a reply is due; and when they had arrived by the last. */
+  #quietLooks = 0;
+  #seenMs = 0;
+  /** How many replies there are in all once those have come that were due at an earlier look. */
+  #due = 0;
+  /** How many looks ago that look was. */
+  #dueLooks = 0;
 
   /**
    * @param transport The stream.
    * @param owner The owner of the wire.
    * @param wheel Where it waits for the next tick.
    * @param queue The commands to write.
-   * @param options The limits of a reply.
+   * @param limits The limits of a reply.
    */
   constructor(
     transport: Transport,
     owner: WireOwner,
     wheel: TimerWheel,
     queue: CommandQueue,
-    options?: DecoderOptions,
+    limits: ReplyLimits & DecoderOptions,
   ) {
     this.queue = queue;
     this.#transport = transport;
     this.#owner = owner;
     this.#wheel = wheel;
-    this.#decoder = new RespDecoder(owner.onReply, options);
+    this.#decoder = new RespDecoder(owner.onReply, limits);
+    const { stallTimeoutMs, replyTimeoutMs = Infinity } = limits;
+    this.#limits = { stallTimeoutMs, replyTimeoutMs };
     transport.unref?.();
-  }
-
-  /** Whether the stream has `unref`. */
-  get hasUnref(): boolean {
-    return this.#transport.unref !== undefined;
   }
 
   /** Begins to read; the stream may be lost before this returns. */
@@ -264,11 +299,25 @@ export class Wire {
     this.#read();
   }
 
+  /** Begins to watch the server: the login is done, or goes out with the first commands. */
+  watch(): void {
+    const { stallTimeoutMs, replyTimeoutMs } = this.#limits;
+    this.#lookMs = Math.min(stallTimeoutMs, replyTimeoutMs) / LOOKS;
+    this.#owner.receivedAtMs = this.#wheel.clock.monotonicMs();
+    // A worker's stream has no `unref`: it ends with its request, and is not idle for long.
+    if (this.#transport.unref) this.#waitIdle(IDLE_MS);
+  }
+
   /**
    * Writes what is queued, and what is queued until the end of this tick, in one piece unless that
    * is long.
    */
   flush(): void {
+    if (!this.#look && this.#lookMs < Infinity) {
+      this.#quietLooks = 0;
+      this.#seenMs = this.#owner.receivedAtMs;
+      this.#lookLater();
+    }
     if (!this.#flushing) {
       this.#flushing = true;
       writes.push(this.#beginWrite);
@@ -346,7 +395,7 @@ export class Wire {
     if (!this.#open || !this.#counts("read", count, bytes)) return false;
     const decoder = this.#decoder;
     try {
-      this.#owner.onBytes();
+      this.#owner.receivedAtMs = this.#wheel.clock.monotonicMs();
       decoder.push(bytes, count);
     } catch (error) {
       this.#lose(error);
@@ -380,8 +429,55 @@ export class Wire {
     this.#owner.onLost(cause);
   };
 
+  #lookLater(): void {
+    this.#look = this.#wheel.deadline(this.#lookMs, () => {
+      this.#look = undefined;
+      const late = this.#late();
+      if (late !== undefined) this.#owner.onLate(late);
+      else if (this.queue.length > 0) this.#lookLater();
+    });
+  }
+
+  /**
+   * Returns what took too long, or `undefined`. A wait that began between two looks ends at the
+   * look behind its end.
+   */
+  #late(): string | undefined {
+    const { queue } = this;
+    const { stallTimeoutMs, replyTimeoutMs } = this.#limits;
+    if (queue.length === 0) return undefined;
+    const { receivedAtMs } = this.#owner;
+    this.#quietLooks = receivedAtMs === this.#seenMs ? this.#quietLooks + 1 : 1;
+    this.#seenMs = receivedAtMs;
+    // mutation: silent-connection-kept
+    if (this.#quietLooks * this.#lookMs > stallTimeoutMs) {
+      return `was silent for ${stallTimeoutMs} ms`;
+    }
+    if (queue.settled >= this.#due) {
+      this.#due = queue.settled + queue.sent;
+      this.#dueLooks = 0;
+    } else if (++this.#dueLooks * this.#lookMs >= replyTimeoutMs) {
+      return `left a command without a whole reply for ${replyTimeoutMs} ms`;
+    }
+    return undefined;
+  }
+
+  /** Sends a PING after an idle time, unless replies are due: it shows that the server is there. */
+  #waitIdle(delayMs: number): void {
+    const { clock } = this.#wheel;
+    this.#idle = clock.setTimer(() => {
+      const leftMs = this.#owner.receivedAtMs + IDLE_MS - clock.monotonicMs();
+      this.#waitIdle(leftMs > 0 ? Math.ceil(leftMs) : IDLE_MS);
+      if (leftMs > 0 || this.queue.length > 0) return;
+      this.queue.push(encodeApart(["PING"]), NOBODY, undefined, 0);
+      this.flush();
+    }, delayMs);
+  }
+
   #closeTransport(): void {
     this.#open = false;
+    this.#wheel.cancel(this.#look);
+    if (this.#idle !== undefined) this.#wheel.clock.clearTimer(this.#idle);
     this.#decoder.stop();
     closeTransport(this.#transport);
   }
