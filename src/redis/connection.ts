@@ -7,21 +7,23 @@
  *                                         \ given up --> ending --lost--> down
  * ```
  *
- * | word      | meaning                                                                     |
- * | --------- | --------------------------------------------------------------------------- |
- * | open      | commands are sent                                                           |
- * | served    | the server has executed a command, or refused that alone                    |
- * | accepted  | the server has accepted the login, or served without one                    |
- * | ready     | the first attempt is over, whether it was accepted or lost                  |
- * | lost      | its stream has ended, and its commands have failed: all ends lead here      |
- * | given up  | refused, or not accepted in time: lost after a moment if commands were sent |
- * | left      | lost because the server is not the primary any more                         |
+ * | state      | a command                | a reply                                            |
+ * | ---------- | ------------------------ | -------------------------------------------------- |
+ * | new        | opens the stream         |                                                    |
+ * | connecting | waits                    | to the login only                                  |
+ * | open       | is sent                  | goes to the first command that waits               |
+ * | ending     | is sent, if it undoes    | is ignored                                         |
+ * | down       | fails                    | to the login and its PING only                     |
+ * | closed     | fails                    |                                                    |
  *
- * The owner has callbacks for three of these: `onOpen`, `onAccepted` and `onLost`.
+ * It is *accepted* once the server has accepted the login, or has executed a command without one,
+ * or refused that alone. It is *lost* when its stream has ended, and its commands have failed: all
+ * ends lead there. It is *given up* if the login was refused, or not answered in time, though
+ * commands were sent with it: then it is lost after a moment. The owner has callbacks for open,
+ * accepted and lost.
  *
- * While the connection is opened for the first time, commands wait; if it is down later, they fail
- * at once. A command keeps its place in the queue even if its caller gives up, so a reply is never
- * passed to another command.
+ * A command keeps its place in the queue even if its caller gives up, so a reply is never passed to
+ * another command.
  *
  * The first commands go out in one write with the login. If that is refused, the connection is
  * lost, and it is unknown whether the server has executed them. If the address names a database,
@@ -35,21 +37,12 @@
  *
  * @module
  */
-import type { GetCredentials } from "../credentials.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import type { TlsOptions, Transport } from "../transport/transport.ts";
+import type { Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
 import type { DecoderOptions } from "./decoder.ts";
-import {
-  connectTarget,
-  Dialer,
-  type DialerOwner,
-  type DialOptions,
-  isServing,
-  Login,
-  withCredentials,
-} from "./dialer.ts";
+import { Dialer, type DialerOwner, type DialOptions, isServing, Login } from "./dialer.ts";
 import { type Command, encodeCommand } from "./encoder.ts";
 import { ConnectionError, ReplyError } from "./errors.ts";
 import { printable } from "../printable.ts";
@@ -89,12 +82,8 @@ const REFUSED_MS_MAX = 1_000;
 /** How a connection is opened, and the callbacks of its owner. */
 export interface ConnectionOptions
   extends DialOptions, ReplyLimits, Omit<DecoderOptions, "secrets"> {
-  /** TLS settings for `rediss://`. */
-  readonly tls: TlsOptions;
   /** The name that the server's `CLIENT LIST` shows. */
   readonly clientName: string | undefined;
-  /** Returns the credentials of each login; those of the address if it is missing. */
-  readonly credentials?: GetCredentials | undefined;
   /** Called when the connection is open. */
   onOpen?(): void;
   /** Called once for each connection that is accepted; the first one may be open before. */
@@ -120,8 +109,6 @@ export class Connection implements WireOwner, DialerOwner {
    * one chunk.
    */
   receivedAtMs = 0;
-  /** With the credentials of the last login. */
-  #address: RedisAddress;
   readonly #options: ConnectionOptions;
   readonly #wheel: TimerWheel;
   readonly #queue = new CommandQueue();
@@ -135,8 +122,6 @@ export class Connection implements WireOwner, DialerOwner {
    */
   #refusal: ReplyError | undefined;
   #state: State = "new";
-  /** What an attempt to connect waits for. */
-  #awaited = "answer";
   #wire: Wire | undefined;
   #delivering = false;
   #downError: ConnectionError | undefined;
@@ -146,10 +131,9 @@ export class Connection implements WireOwner, DialerOwner {
   #closing: Promise<void> | undefined;
 
   constructor(address: RedisAddress, options: ConnectionOptions, wheel: TimerWheel) {
-    this.#address = address;
     this.#options = options;
     this.#wheel = wheel;
-    this.#dialer = new Dialer(connectTarget(address, options.tls), options, wheel, this);
+    this.#dialer = new Dialer(address, options, wheel, this);
   }
 
   /** The end of the first attempt, by the monotonic clock; `Infinity` until then. */
@@ -164,7 +148,7 @@ export class Connection implements WireOwner, DialerOwner {
 
   /** The password of the last login. */
   get password(): string | undefined {
-    return this.#address.password;
+    return this.#dialer.address.password;
   }
 
   /** Whether a command is sent at once. */
@@ -226,7 +210,7 @@ export class Connection implements WireOwner, DialerOwner {
     const { connectTimeoutMs } = this.#options;
     this.#giveUp(
       "could not be made",
-      new Error(`no ${this.#awaited} within ${connectTimeoutMs} ms`),
+      new Error(`no ${this.#dialer.awaited} within ${connectTimeoutMs} ms`),
     );
   }
 
@@ -263,17 +247,6 @@ export class Connection implements WireOwner, DialerOwner {
     this.#lose(what);
   }
 
-  /** Part of {@linkcode DialerOwner}: asks for the credentials. */
-  prepare(signal: AbortSignal): Promise<void> | undefined {
-    const { credentials } = this.#options;
-    this.#awaited = credentials ? "credentials" : "answer";
-    return credentials && withCredentials(this.#address, credentials).then((address) => {
-      if (signal.aborted) return; // the next attempt has asked for others
-      this.#address = address;
-      this.#awaited = "answer";
-    });
-  }
-
   /** Part of {@linkcode DialerOwner}. */
   onNoStream(cause: unknown): void {
     this.#lose("could not be made", cause);
@@ -284,15 +257,15 @@ export class Connection implements WireOwner, DialerOwner {
    * sent if they are meant for another database.
    */
   onStream(transport: Transport): void {
-    const { secrets, database } = this.#address;
+    const { address } = this.#dialer;
     // mutation: server-that-hangs-counts-as-connected
     const again = this.#state === "down";
     // mutation: database-not-awaited
-    const awaited = again || database !== 0;
+    const awaited = again || address.database !== 0;
     // so that nothing but the login is written until `#opened`
     const queue = awaited ? new CommandQueue() : this.#queue;
-    this.#login.begin(this.#address, this.#options.clientName, again, queue);
-    const limits = { ...this.#options, secrets };
+    this.#login.begin(address, this.#options.clientName, again, queue);
+    const limits = { ...this.#options, secrets: address.secrets };
     const wire = this.#wire = new Wire(transport, this, this.#wheel, queue, limits);
     wire.beginRead();
     if (this.#wire !== wire) return; // it is lost already
@@ -420,7 +393,7 @@ export class Connection implements WireOwner, DialerOwner {
     cause?: unknown,
     outcome: "not-sent" | "unknown" = "not-sent",
   ): ConnectionError {
-    const { name: address, secrets } = this.#address;
+    const { name: address, secrets } = this.#dialer.address;
     // The names in a certificate are text of the server too.
     const why = cause === undefined ? "" : `: ${printable(messageOf(cause), secrets)}`;
     return new ConnectionError(`Connection to ${address} ${what}${why}`, {

@@ -28,12 +28,14 @@ export interface DialOptions {
   readonly connect: Connect;
   /** Timeout for opening the stream and logging in, in milliseconds. */
   readonly connectTimeoutMs: number;
+  /** TLS settings for `rediss://`. */
+  readonly tls: TlsOptions;
+  /** Returns the credentials of each login; those of the address if it is missing. */
+  readonly credentials?: GetCredentials | undefined;
 }
 
 /** Who gets the streams. */
 export interface DialerOwner {
-  /** Called ahead of each stream, which waits for it. */
-  prepare(signal: AbortSignal): Promise<void> | undefined;
   /** Called with an open stream. {@linkcode Dialer.stop} must follow when the login is done. */
   onStream(transport: Transport): void;
   /** Called if the stream could not be opened. */
@@ -44,6 +46,10 @@ export interface DialerOwner {
 
 /** Opens the streams of one connection. */
 export class Dialer {
+  /** The server, with the credentials of the last login. */
+  address: RedisAddress;
+  /** What an attempt waits for. */
+  awaited = "answer";
   /** The end of the first attempt, by the monotonic clock; `Infinity` until then. */
   readyAtMs = Infinity;
   /** Settles when the last attempt is over, and a stream that was opened too late is closed. */
@@ -65,13 +71,14 @@ export class Dialer {
   #retry: TimerEntry | undefined;
 
   /**
-   * @param target Where the streams lead.
+   * @param address Where the streams lead.
    * @param options How they are opened.
    * @param wheel Where timers wait.
    * @param owner Gets the streams.
    */
-  constructor(target: ConnectTarget, options: DialOptions, wheel: TimerWheel, owner: DialerOwner) {
-    this.#target = target;
+  constructor(address: RedisAddress, options: DialOptions, wheel: TimerWheel, owner: DialerOwner) {
+    this.address = address;
+    this.#target = connectTarget(address, options.tls);
     this.#options = options;
     this.#wheel = wheel;
     this.#owner = owner;
@@ -93,12 +100,16 @@ export class Dialer {
   }
 
   async #dial(signal: AbortSignal): Promise<void> {
-    const { connect } = this.#options;
+    const { connect, credentials } = this.#options;
     try {
       signal.throwIfAborted();
-      const preparing = this.#owner.prepare(signal);
-      if (preparing) await preparing;
-      if (signal.aborted) return;
+      if (credentials) {
+        this.awaited = "credentials";
+        const address = await withCredentials(this.address, credentials);
+        if (signal.aborted) return; // the next attempt has asked for others
+        this.address = address;
+        this.awaited = "answer";
+      }
       const transport = await connect(this.#target, { signal });
       if (signal.aborted) return closeTransport(transport);
       this.#opening = undefined;
@@ -159,7 +170,7 @@ export class Dialer {
 }
 
 /** Where the stream to a server leads. */
-export function connectTarget(
+function connectTarget(
   { kind, hostname, port, path }: RedisAddress,
   tls: TlsOptions,
 ): ConnectTarget {
@@ -168,7 +179,7 @@ export function connectTarget(
 }
 
 /** An address with the credentials of the next login. */
-export async function withCredentials(
+async function withCredentials(
   address: RedisAddress,
   credentials: GetCredentials,
 ): Promise<RedisAddress> {
