@@ -51,7 +51,7 @@ import { EXTEND } from "./scripts/extend.ts";
 import { ACQUIRE_COUNTED, RAISE } from "./scripts/fencing.ts";
 import { ACQUIRE_ANY } from "./scripts/pool.ts";
 import { queuePosition } from "./scripts/queue.ts";
-import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
+import { ACQUIRE_SHARED, EXTEND_SHARED } from "./scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
 import { isNumber, type Operation, type Release, type Script } from "./scripts/script.ts";
 
@@ -397,9 +397,8 @@ export function releaseOperation(
   { keys, replaces, ticket, mode, keptMs }: Release,
 ): Operation<Release> {
   const keeps = keptMs !== undefined && keptMs() > 0;
-  if (mode) return RELEASE_SHARED;
-  if (replaces !== undefined && !keeps) return GIVE_BACK;
-  return keeps || keys.length > 1 || ticket !== undefined ? RELEASE_QUEUED : RELEASE;
+  if (!mode && replaces !== undefined && !keeps) return GIVE_BACK;
+  return mode || keeps || keys.length > 1 || ticket !== undefined ? RELEASE_QUEUED : RELEASE;
 }
 
 /** The keys that the command of a request names. */

@@ -17,7 +17,6 @@ import {
   ACQUIRE_SHARED,
   EXTEND_SHARED,
   READERS_PREFIX,
-  RELEASE_SHARED,
   SHARED,
 } from "../../src/redis_node/scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
@@ -60,7 +59,6 @@ const TIMED_SCRIPTS = [
   ACQUIRE_ANY,
   ACQUIRE_SHARED,
   EXTEND_SHARED,
-  RELEASE_SHARED,
   ACQUIRE_OR_WAIT,
   RELEASE_QUEUED,
   ACQUIRE_COUNTED,
@@ -430,7 +428,7 @@ const readerCommand: fc.Arbitrary<Command> = weighted(
         fc.tuple(readersTicket, ticketScore),
       ),
     ).map(([keys, value, parting]) => [
-      ...["EVAL", RELEASE_SHARED.source, ...keys, value, ...parting],
+      ...["EVAL", RELEASE_QUEUED.source, ...keys, value, ...parting],
     ]),
   ],
   [4, queueScript],

@@ -37,8 +37,8 @@ export function readAcquired(
  * keys, the one that has waited longest comes to be the first in all its queues, and no two of them
  * wait for each other. Being in one of the queues proves the score for the others.
  *
- * A free key is for the ticket whose turn it is. But if that turn is over, the caller takes the
- * key, and drops the tickets ahead of its own (`take` in `queue.ts`). `agreed` is 1 if a quorum of
+ * A free key is for the ticket whose turn it is. But if that turn is over, the caller drops the
+ * tickets ahead of its own (`turnAheadMs` in `queue.ts`). `agreed` is 1 if a quorum of
  * nodes has put the ticket in their queues with this score or an earlier one: then it passes
  * tickets with later scores, even if it has lost its position here.
  */
@@ -52,28 +52,26 @@ export const ACQUIRE_OR_WAIT: ScriptOperation = {
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     ASK_LUA,
+    JOIN_LUA,
     FENCE_LUA,
     // Finds out whether a key is held, or is another's turn.
     `local value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
-local blocked, turns, waitMs = redis.call('EXISTS', unpack(KEYS)) > 0, {}, 0
-for index, key in ipairs(ticket and not blocked and KEYS or {}) do
-  turns[index] = turnAheadMs(key, ticket, asked, agreed)
-  waitMs = math.max(waitMs, turns[index] or 0)
-end
-blocked = blocked or waitMs > 0`,
+local held, waitMs = redis.call('EXISTS', unpack(KEYS)) > 0, 0
+for _, key in ipairs(ticket and not held and KEYS or {}) do
+  local leftMs = turnAheadMs(key, ticket, asked, agreed)
+  waitMs = math.max(waitMs, leftMs)
+end`,
     // Takes the keys.
-    `if not blocked then
-  for index, key in ipairs(ticket and KEYS or {}) do
-    take(key, ticket, ttl, turns[index])
-  end
+    `if not held and waitMs == 0 then
+  for _, key in ipairs(ticket and KEYS or {}) do take(key, ticket, ttl) end
   local granted = hint == '' and 1 or fence(KEYS, 0, hint, 1)
   for _, key in ipairs(KEYS) do
     redis.call('SET', key, value, 'PX', ttl)
   end
   return granted
-end`,
-    JOIN_LUA,
+end
+return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "4ddbba74e696b31e5ad2938756ccad0ad28b8423",
+  sha1: "bf408487b9563e122e2d8a7f366eb4af624dd67c",
   read: readAcquired,
 };

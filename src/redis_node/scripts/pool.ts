@@ -48,23 +48,25 @@ local freeCount = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))`,
     // Whether the ticket of this rank may have a free key though it is the turn of `whose`: if that
     // is a pool's ticket, too, and there is a free key for each ticket ahead and one more.
     `local function isEnoughFor(rank, whose)
-  return rank and rank < freeCount and type(whose) == 'string' and whose:match('%.%d+$')
+  return rank and rank < freeCount and type(whose) == 'string' and poolIdOf(whose)
 end`,
     // Takes the key if it is free and no turn is in the way; then the ticket, and those that it
     // overtakes, leave the queues of all keys.
     `local blocked = redis.call('EXISTS', key) == 1
-local turnMs = not blocked and ticket and turnAheadMs(key, own, asked, agreed)
-if turnMs and turnMs > 0 then
+local turnMs, overtaken = 0, nil
+if ticket and not blocked then turnMs, overtaken = turnAheadMs(key, own, asked, agreed) end
+if turnMs > 0 then
   local rank = redis.call('ZRANK', 'hasp:queue:' .. key, own)
-  blocked, turnMs = not isEnoughFor(rank, redis.pcall('GET', 'hasp:turn:' .. key)), false
+  blocked = not isEnoughFor(rank, redis.pcall('GET', 'hasp:turn:' .. key))
 end
 if not blocked then
-  local leaving = ticket and take(key, own, ttl, turnMs) or {}
-  leaving[#leaving + 1] = own
+  if ticket then take(key, own, ttl) end
+  local leaving = { ticket }
+  for _, one in ipairs(overtaken or {}) do leaving[#leaving + 1] = poolIdOf(one) end
   for index, other in ipairs(ticket and KEYS or {}) do
     if index ~= number then
       local tickets = {}
-      for _, left in ipairs(leaving) do tickets[#tickets + 1] = (left:match('^(.*%.)%d+$') or left) .. index end
+      for _, id in ipairs(leaving) do tickets[#tickets + 1] = id .. index end
       local haveLeft = redis.call('ZREM', 'hasp:queue:' .. other, unpack(tickets)) > 0
       if haveLeft then notifyNext(other, nil, redis.pcall('GET', other), true) end
     end
@@ -105,7 +107,7 @@ for index, one in ipairs(KEYS) do
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "f9c5361178e4c6e2da9d5180d8946d6f33440213",
+  sha1: "06bd7766fabce7f195be2c08e51a11475bd2a1b1",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -14,10 +14,11 @@
  * **Turns.** A script that frees a key gives the first ticket its turn (`giveTurn`). It keeps under
  * `hasp:turn:<key>` whose turn it is, and for how long by its own clock. If nobody subscribes to
  * the ticket's channel, the client is gone: the script drops the ticket, and goes on with the next
- * one. A script that finds a turn over drops all who are ahead of its caller; but for 50 ms a
- * newcomer may not do that, because others are about to. While no ticket was notified, as after the
- * end of a key's TTL, nobody has a turn: the next ask gives it to the first. A ticket for any one
- * of several keys has one turn at a time, so the next key that is free goes to the next ticket.
+ * one. A script that finds a turn over drops all who are ahead of its caller in the queue. A
+ * newcomer, who is not there yet, drops nobody, and waits 50 ms longer if several wait, because
+ * they are about to ask. While no ticket was notified, as after the end of a key's TTL, nobody has
+ * a turn: the next ask gives it to the first. A ticket for any one of several keys has one turn at
+ * a time, so the next key that is free goes to the next ticket.
  *
  * **Messages.** A client subscribes to one channel, `hasp:wake:<client id>`, and queues only while
  * a quorum of nodes can notify it: as the first on a minority it would keep others waiting, and win
@@ -96,13 +97,17 @@ export const NOTIFY_LUA: string = /* @__PURE__ */ lua(
   local id = ticket:match('^([^:]*):')
   return id and redis.pcall('PUBLISH', 'hasp:wake:' .. id, message) or 0
 end`,
-  // What `TIME` has replied. A script asks once.
-  `local time`,
+  // The node's time, in milliseconds since 1970; `nil` if it refuses to say. It is asked once.
+  `local time
+local function nowMs()
+  time = time or redis.pcall('TIME')
+  return time[2] and time[1] * 1000 + math.floor(time[2] / 1000)
+end`,
   // How long the ticket's client waits yet; `nil` if without end.
   `local function remainingMs(ticket)
   local ends = tonumber(ticket:match('^[^:]*:%w+:%d+:(%d+)'))
-  time = time or ends and redis.pcall('TIME')
-  return ends and time[2] and (ends - time[1]) * 1000 - math.floor(time[2] / 1000)
+  local now = ends and nowMs()
+  return now and ends * 1000 - now
 end`,
   // Whether the ticket's client is gone: its wait is over, or nobody subscribes to its channel.
   `local function gone(ticket)
@@ -135,39 +140,41 @@ end`,
   local ends = near[5] and redis.pcall('ZRANGE', queue, '-2', '-1')
   notifyWatchers(ends and { near[1], near[4], ends[1], ends[2] } or near, sign, waitMs)
 end`,
-  // The name under which is kept which key a pool's ticket has its turn for, and the ticket without
-  // its number; `nil` for a ticket of one key. The name begins with what is common to the keys of
-  // most pools, because a user may only have the right to such names, and a cluster has them in one
-  // slot by their hash tag. Keys that have nothing in common have a turn each.
-  `local function poolTurnName(ticket, key)
-  local id = ticket:find('.', 1, true) and ticket:match('^(.*%.)%d+$')
-  return id and 'hasp:turn:' .. (key:match('^.*%W') or '') .. id, id
+  // The id of a pool's ticket, without the number of the key; `nil` for a ticket of one key.
+  `local function poolIdOf(ticket)
+  return ticket:match('^[^.]*%.')
+end`,
+  // Where is kept which key of a pool a ticket has its turn for. The name begins as the keys of
+  // most pools do, because a user may only have the right to such names, and a cluster has them in
+  // one slot by their hash tag. In a pool whose keys begin otherwise, a ticket may have many turns.
+  `local function poolTurnName(key, id)
+  return 'hasp:turn:' .. (key:match('^.*%W') or '') .. id
 end`,
   // Whether a pool's ticket has its turn for another key: then it is passed over, so that each of
   // several free keys goes to another ticket.
   `local function hasOther(ticket, key)
-  local name, id = poolTurnName(ticket, key)
-  local other = name and redis.pcall('GET', name)
+  local id = poolIdOf(ticket)
+  local other = id and redis.pcall('GET', poolTurnName(key, id))
   if type(other) ~= 'string' or other == key then return false end
   local whose = redis.pcall('GET', 'hasp:turn:' .. other)
-  return type(whose) == 'string' and whose:sub(1, #id) == id
+  return type(whose) == 'string' and poolIdOf(whose) == id
 end`,
   // Whose turn it is for the key, and for how long yet: if 0 or less, the turn is over. `nil` if
-  // nobody has had one, or the ticket has left the queue or its client is gone. A caller that knows
-  // who is `first` in the queue says so, which saves a call.
+  // nobody has had one, or the ticket has left the queue. A caller that knows who is `first` in the
+  // queue says so, which saves a call.
   () =>
     `local function whoseTurn(key, first)
   local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
-  if type(ticket) ~= 'string' or gone(ticket) then return nil end
+  if type(ticket) ~= 'string' then return nil end
   if ticket ~= first and type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil end
   return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
 end`,
   // Gives the turn for a free key to the first ticket in its queue, from a rank on if `from` says
   // one: notifies it, and sends the watchers how long to wait for it. Drops tickets whose clients
   // are gone. If it `keepsTurn`, a turn that is not over stays whose it is. Returns for how long
-  // `own`, the caller's ticket, is to wait because it is another's turn; `false` if it is nobody
-  // else's. If the first is the only ticket, and there is no `own`, it does not ask first whether
-  // the client is gone: a message without a receiver shows that.
+  // `own`, the caller's ticket, is to wait because it is another's turn; 0 if it is nobody else's.
+  // If the first is the only ticket, and there is no `own`, it does not ask first whether the
+  // client is gone: a message without a receiver shows that.
   () =>
     `local function giveTurn(key, own, keepsTurn, from)
   local queue, rank = 'hasp:queue:' .. key, from or 0
@@ -178,20 +185,20 @@ end`,
   while true do
     local near = redis.pcall('ZRANGE', queue, rank, rank + 4)
     local first = near[1]
-    if not first or first == own then return false end
+    if not first or first == own then return 0 end
     if hasOther(first, key) then
       rank = rank + 1
     else
       local receivers = (own or near[2]) and gone(first) and 0 or publish(first, first)
       if receivers ~= 0 then
-        local waitMs, name = patienceMs(first), poolTurnName(first, key)
+        local waitMs, id = patienceMs(first), poolIdOf(first)
         local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
-        if type(receivers) ~= 'number' or set.err then return false end
-        if name then redis.pcall('SET', name, key, 'PX', waitMs) end
+        if type(receivers) ~= 'number' or set.err then return 0 end
+        if id then redis.pcall('SET', poolTurnName(key, id), key, 'PX', waitMs) end
         local last = near[5] and redis.pcall('ZRANGE', queue, '-1', '-1')[1] or near[#near]
         return notifyWatchers({ near[2], near[5] or last, last }, '+', waitMs, own)
       end
-      if type(redis.pcall('ZREM', queue, first)) == 'table' then return false end
+      if type(redis.pcall('ZREM', queue, first)) == 'table' then return 0 end
     end
   end
 end`,
@@ -230,59 +237,58 @@ end`,
 end`,
   // Notifies those who may have the key next. `found` is what it holds: if `false`, the key is
   // free, and the first gets its turn; if readers hold it, the readers ahead may enter; if anybody
-  // else does, nobody is next. Returns something true if somebody but `own` is.
+  // else does, nobody is next. Returns whether somebody but `own` is.
   `local function notifyNext(key, own, found, keepsTurn)
-  if not found then return giveTurn(key, own, keepsTurn) end
-  if found == 'hasp:shared' then return notifyReaders(key, own, 0, 0) end
+  if not found then return giveTurn(key, own, keepsTurn) > 0 end
+  return found == 'hasp:shared' and notifyReaders(key, own, 0, 0)
 end`,
 );
 
-/** What a script calls whose caller asks for keys: it takes them, or stands in their queues. */
+/** What a script calls whose caller asks for keys: it takes them, or joins their queues. */
 export const ASK_LUA: string = /* @__PURE__ */ lua(
-  // For how long a free key is yet for another ticket, whose turn it is, so that `own` waits. 0 or
-  // less: the turn is over, and `own` overtakes. `false`: the key is for `own`. If nobody has a
-  // turn, gives the first its turn. If several wait and `own` is not in the queue, it waits 50 ms
-  // longer. If a quorum has `agreed` on the score of `own`, and the first's is later, `own` has
-  // only lost its position on this node, so the key is for `own`.
+  // For how long a free key is yet for another ticket, whose turn it is; 0 if it is for `own`. If
+  // nobody has a turn, gives the first its turn. If several wait and `own` is not in the queue, it
+  // waits 50 ms longer. If a quorum has `agreed` on the score of `own`, and the first's is later,
+  // `own` has only lost its position on this node, so the key is for `own`.
+  //
+  // If the turn is over, drops all tickets ahead of `own` in the queue, but for those that have
+  // their turns for other keys, and returns them, too. Notifies each: one that asks again gets its
+  // position back if a quorum has agreed on its score.
   () =>
     `local function turnAheadMs(key, own, score, agreed)
   local queue = 'hasp:queue:' .. key
   local first, second = unpack(redis.pcall('ZRANGE', queue, '0', '1'))
-  if not first or first == own then return false end
-  if agreed == '1' and tonumber(score) < tonumber(redis.call('ZSCORE', queue, first)) then return false end
-  local ticket, leftMs = whoseTurn(key, first)
-  if ticket == own then return false end
-  if not ticket then return giveTurn(key, own) end
-  local joins = second and not redis.pcall('ZSCORE', queue, own)
-  return joins and leftMs + ${WATCH_STEP_MS} or leftMs
-end`,
-  // Takes a ticket out of the queue of a key that it is about to get, and ends the turn for it.
-  // Reports to the watchers that the key is taken for the `ttl`. If it `overtakes`, drops all
-  // tickets ahead of it, too, or the first if it is not there itself; but not who has its turn for
-  // another key. Notifies each: one that asks again gets its position back if a quorum has agreed
-  // on its score. Returns those.
-  `local function take(key, own, ttl, overtakes)
-  local queue = 'hasp:queue:' .. key
-  local rank = overtakes and (redis.call('ZRANK', queue, own) or 1) or 0
+  if not first or first == own then return 0 end
+  if agreed == '1' and tonumber(score) < tonumber(redis.call('ZSCORE', queue, first)) then return 0 end
+  local whose, leftMs = whoseTurn(key, first)
+  if whose == own then return 0 end
+  if not whose then return giveTurn(key, own) end
+  local rank = redis.pcall('ZRANK', queue, own)
+  if second and not rank then leftMs = leftMs + ${WATCH_STEP_MS} end
+  if leftMs > 0 then return leftMs end
   local overtaken = {}
-  for _, ticket in ipairs(rank > 0 and redis.call('ZRANGE', queue, 0, rank - 1) or {}) do
+  for _, ticket in ipairs(rank and redis.call('ZRANGE', queue, '0', rank - 1) or {}) do
     if not hasOther(ticket, key) then
       overtaken[#overtaken + 1] = ticket
       redis.call('ZREM', queue, ticket)
       publish(ticket, ticket)
     end
   end
-  redis.call('ZREM', queue, own)
+  return 0, overtaken
+end`,
+  // Takes a ticket out of the queue of a key that it is about to get, and ends the turn for it.
+  // Reports to the watchers that the key is taken for the `ttl`.
+  `local function take(key, own, ttl)
+  redis.call('ZREM', 'hasp:queue:' .. key, own)
   redis.call('DEL', 'hasp:turn:' .. key)
   announceExpiry(key, '-', tonumber(ttl))
-  return overtaken
 end`,
   // The score that a ticket gets in the queues of the keys: `asked`, unless its client's clock may
   // be wrong, as the head of this file says. Also returns the node's time, both in microseconds;
   // and whether all other tickets have lower scores.
   () =>
     `local function scoreOf(keys, ticket, asked, agreed)
-  if not (time and time[2]) then time = redis.call('TIME') end
+  local time = redis.call('TIME')
   local nowUs = time[1] * 1000000 + time[2]
   local score, last, has = tonumber(asked), 0
   for _, key in ipairs(keys) do
@@ -313,38 +319,39 @@ end`,
   local found = redis.pcall('GET', key)
   if found == 'hasp:shared' then return 0, redis.pcall('ZRANGE', 'hasp:readers:' .. key, '-1', '-1')[1] end
   if type(found) ~= 'string' or #found > ${VALUE_BYTES_MAX} then return 1 end
-  return (found .. ':'):match('^%x*():') == 41 and 0 or 1, found
+  return #found:match('^%x*') == 40 and 0 or 1, found
 end`,
 );
 
 /**
- * The end of a script that sets nothing: puts the ticket into the queues of all keys, and replies
- * where it stands; 0 without one. By then there are `ticket`, `asked` and `agreed`, its arguments;
- * and `waitMs`, for how long it is another's turn, or 0. A key that is held is nobody's turn. A key
- * that is free, while another of the ticket's is held, is the turn of the first in its queue; if
- * that is the ticket itself, or if a turn for the key is over, it is the turn of the next behind
- * the ticket.
+ * Puts the ticket into the queues of all keys, and returns the reply: where it stands, and for how
+ * long it `waitMs` because of another's turn.
+ *
+ * A key that is held is nobody's turn. A key that is free, while another of the ticket's is held,
+ * is the turn of the first in its queue; if that is the ticket itself, or if a turn for the key is
+ * over, it is the turn of the next behind the ticket.
  */
-export const JOIN_LUA = `if not ticket then return 0 end
-local score, nowUs, isLast = scoreOf(KEYS, ticket, asked, agreed)
-local heldMs, ahead, length, foreign, holder, ranks = -2, 0, 0, 0, '', {}
-for index, key in ipairs(KEYS) do
-  local pttl, rank, size = redis.call('PTTL', key), stand(key, ticket, score, isLast)
-  ahead, length = math.max(ahead, rank), math.max(length, size)
-  if heldMs ~= -1 then heldMs = pttl == -1 and -1 or math.max(heldMs, pttl) end
-  if pttl ~= -2 then
-    local isForeign, value = holderOf(key)
-    foreign, holder = math.max(foreign, isForeign), value or holder
-    redis.pcall('DEL', 'hasp:turn:' .. key)
-  else
-    ranks[index] = rank
+export const JOIN_LUA = `local function join(ticket, asked, agreed, waitMs)
+  local score, nowUs, isLast = scoreOf(KEYS, ticket, asked, agreed)
+  local heldMs, ahead, length, foreign, holder, ranks = -2, 0, 0, 0, '', {}
+  for index, key in ipairs(KEYS) do
+    local pttl, rank, size = redis.call('PTTL', key), stand(key, ticket, score, isLast)
+    ahead, length = math.max(ahead, rank), math.max(length, size)
+    if heldMs ~= -1 then heldMs = pttl == -1 and -1 or math.max(heldMs, pttl) end
+    if pttl ~= -2 then
+      local isForeign, value = holderOf(key)
+      foreign, holder = math.max(foreign, isForeign), value or holder
+      redis.pcall('DEL', 'hasp:turn:' .. key)
+    else
+      ranks[index] = rank
+    end
   end
-end
-for index, key in ipairs(heldMs ~= -2 and KEYS or {}) do
-  local rank = ranks[index]
-  if rank then giveTurn(key, nil, true, (rank == 0 or whoseTurn(key)) and rank + 1) end
-end
-return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }`;
+  for index, key in ipairs(heldMs ~= -2 and KEYS or {}) do
+    local rank = ranks[index]
+    if rank then giveTurn(key, nil, true, (rank == 0 or whoseTurn(key)) and rank + 1) end
+  end
+  return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }
+end`;
 
 /** Where a ticket stands, and how the keys are. The last two parts are of a pool. */
 type PositionReply = [

@@ -27,51 +27,30 @@
 import { readAcquired } from "./acquire.ts";
 import { extendArgs, readExtended } from "./extend.ts";
 import { ASK_LUA, JOIN_LUA, NEXT_LUA, NOTIFY_LUA } from "./queue.ts";
-import { readReleased, releaseArgs, TAKE_BACK_LUA } from "./release.ts";
-import { lua, NONE, type Release, type ScriptOperation, ticketArgs } from "./script.ts";
+import { lua, NONE, type ScriptOperation, ticketArgs } from "./script.ts";
 
 /** What a key reads while readers hold it. */
 export const SHARED = "hasp:shared";
 /** What precedes a key in the name of the set of its readers. */
 export const READERS_PREFIX = "hasp:readers:";
 
-/** The node's time, and what the scripts call. */
-const READERS_LUA: string = /* @__PURE__ */ lua(
-  `time = redis.call('TIME')
-local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)`,
+/** What scripts call that change the readers of a key. */
+export const READERS_LUA: string = /* @__PURE__ */ lua(
   // Drops readers whose deadline is over, and gives the key and the set the latest deadline of the
   // others. Without others, deletes the key, and returns true.
   `local function settle(key)
   local readers = 'hasp:readers:' .. key
-  redis.call('ZREMRANGEBYSCORE', readers, '-inf', nowMs)
+  redis.call('ZREMRANGEBYSCORE', readers, '-inf', nowMs())
   local latest = redis.call('ZRANGE', readers, '-1', '-1', 'WITHSCORES')[2]
   if not latest then return redis.call('DEL', key) end
-  local ttl = string.format('%.0f', latest - nowMs)
+  local ttl = string.format('%.0f', latest - nowMs())
   redis.call('PEXPIRE', key, ttl)
   redis.call('PEXPIRE', readers, ttl)
 end`,
   // A reader's deadline; 0 if it has none, or if it is over.
   `local function deadlineMs(key, value)
   local score = tonumber(redis.call('ZSCORE', 'hasp:readers:' .. key, value) or 0)
-  return score > nowMs and score or 0
-end`,
-  // The first writer's ticket ahead of `own` in the queue; `nil` without one. It looks at the first
-  // 64 tickets: if neither a writer's nor `own` is among them, it returns an empty text, because a
-  // writer's may be behind them. Drops writers' tickets whose clients are gone, and notifies the
-  // readers that are first then, unless the key `isFree`.
-  `local function writerAhead(key, own, isFree)
-  local queue, dropped, writer = 'hasp:queue:' .. key, false, nil
-  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
-    if ticket == own then break end
-    if index == 64 then writer = '' end
-    if not reads(ticket) then
-      if not gone(ticket) then writer = ticket break end
-      redis.pcall('ZREM', queue, ticket)
-      dropped = true
-    end
-  end
-  if dropped and not isFree then notifyReaders(key, own, 0, 0) end
-  return writer
+  return score > nowMs() and score or 0
 end`,
 );
 
@@ -98,27 +77,40 @@ export const ACQUIRE_SHARED: ScriptOperation = {
     NOTIFY_LUA,
     NEXT_LUA,
     ASK_LUA,
+    JOIN_LUA,
     READERS_LUA,
+    // The first writer's ticket ahead of `own` in the queue, or the 64th of all, behind which may
+    // be one; `nil` without one. Drops writers' tickets whose clients are gone, and notifies the
+    // readers that are first then, unless the key `isFree`.
+    `local function writerAhead(key, own, isFree)
+  local queue, dropped, writer = 'hasp:queue:' .. key, false, nil
+  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
+    if ticket == own or writer then break end
+    if not reads(ticket) and gone(ticket) then
+      dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped
+    elseif not reads(ticket) or index == 64 then
+      writer = ticket
+    end
+  end
+  if dropped and not isFree then notifyReaders(key, own, 0, 0) end
+  return writer
+end`,
     // Finds out whether a writer holds a key.
     `local value, ttl, ticket, asked, agreed = unpack(ARGV)
-local blocked, found, turns, waitMs = false, {}, {}, 0
+local blocked, found, waitMs = false, {}, 0
 for index, key in ipairs(KEYS) do
   found[index] = redis.pcall('GET', key)
   blocked = blocked or found[index] and found[index] ~= 'hasp:shared'
 end`,
     // Finds out whether a writer is ahead: on a free key it may be overtaken, beside readers not.
-    `local passesWriter = false
-for index, key in ipairs(ticket and not blocked and KEYS or {}) do
+    `for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   local isFree = not found[index]
   local writer = writerAhead(key, ticket, isFree)
-  if writer and isFree then
-    turns[index] = turnAheadMs(key, ticket, asked, agreed)
-    waitMs = math.max(waitMs, turns[index] or 0)
-    blocked = blocked or waitMs > 0
-  elseif writer then
-    blocked, waitMs = true, math.max(waitMs, remainingMs(writer) or 0)
+  if writer then
+    local leftMs = isFree and turnAheadMs(key, ticket, asked, agreed) or remainingMs(writer) or 0
+    waitMs = math.max(waitMs, leftMs)
+    blocked = blocked or leftMs > 0 or not isFree
   end
-  passesWriter = passesWriter or writer
 end
 if ticket == '' then ticket = nil end`,
     // Enters, and notifies the readers that may enter next. Four if the key was free; else only the
@@ -128,22 +120,22 @@ if ticket == '' then ticket = nil end`,
   for index, key in ipairs(KEYS) do
     local isFree, readers = not found[index], 'hasp:readers:' .. key
     if isFree and redis.call('ZCARD', readers) > 0 then redis.call('DEL', readers) end
-    local score = math.max(nowMs + ttl, deadlineMs(key, value))
+    local score = math.max(nowMs() + ttl, deadlineMs(key, value))
     redis.call('ZADD', readers, score, value)
     if isFree then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
     settle(key)
     if ticket then
-      local rank = not passesWriter and redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
-      take(key, ticket, ttl, turns[index])
+      local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
+      take(key, ticket, ttl)
       notifyReaders(key, nil, 0, isFree and 0 or 3)
       if rank > 3 then notifyReaders(key, nil, rank - 3, 0) end
     end
   end
   return 1
 end`,
-    JOIN_LUA,
+    `return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "601c95cc75248bf89f525af63b9cc0391619167b",
+  sha1: "1a3cb7c04d6fb90697127c46df2106b18de792b8",
 };
 
 /**
@@ -171,7 +163,7 @@ for index, key in ipairs(KEYS) do
 end
 for index, key in ipairs(KEYS) do
   if deadlines[index] > 0 then
-    local score = math.max(nowMs + ttl, deadlines[index])
+    local score = math.max(nowMs() + ttl, deadlines[index])
     redis.call('PEXPIRE', key, ttl)
     redis.call('ZADD', 'hasp:readers:' .. key, score, value)
     settle(key)
@@ -180,39 +172,5 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "ec2ee13fc5f0483f490aa256fc287c7e9806ca8e",
-};
-
-/**
- * The value is no reader of the keys any more. Deletes a key whose last reader it was. Takes the
- * ticket out of the queues, or puts it back, as {@linkcode RELEASE_QUEUED}, and notifies those who
- * may be next. Returns 0 if the value was no reader of some key, 1 if it was of all, 2 if it was
- * and others wait.
- */
-export const RELEASE_SHARED: ScriptOperation<Release> = {
-  kind: "release",
-  argv: releaseArgs,
-  read: readReleased,
-  source: /* @__PURE__ */ lua(
-    NOTIFY_LUA,
-    NEXT_LUA,
-    READERS_LUA,
-    // The last line: the key is free if `settle` has deleted it.
-    `local function drop(key, value, kept)
-  local found = redis.pcall('GET', key)
-  if found ~= 'hasp:shared' then return false, found end
-  local holds = deadlineMs(key, value) > 0
-  if holds and kept then
-    redis.call('PEXPIRE', key, kept)
-    redis.call('ZADD', 'hasp:readers:' .. key, nowMs + kept, value)
-    settle(key)
-    announceExpiry(key, '+', tonumber(kept))
-    return true, found
-  end
-  redis.call('ZREM', 'hasp:readers:' .. key, value)
-  return holds, not (holds and settle(key)) and found
-end`,
-    TAKE_BACK_LUA,
-  ),
-  sha1: "e73d275ae7ece215f137cc3c673f42183831c892",
+  sha1: "16eb743a8f0b3cfced9a260849f27707a269ec95",
 };

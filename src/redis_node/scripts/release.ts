@@ -7,6 +7,7 @@
 import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
 import { FOUND_LUA } from "./extend.ts";
 import { NEXT_LUA, NOTIFY_LUA, QUEUE_TTL_MS } from "./queue.ts";
+import { READERS_LUA } from "./readers.ts";
 import {
   type GroupScript,
   lua,
@@ -50,14 +51,14 @@ if held[1] then redis.call('DEL', unpack(held)) end
 if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
   for index, key in ipairs(KEYS) do
     local isFree = replies[index] == 1 or not found[index]
-    if isFree and redis.pcall('EXISTS', queues[index]) ~= 0 and giveTurn(key, nil, not found[index]) then
+    if isFree and redis.pcall('EXISTS', queues[index]) ~= 0 and giveTurn(key, nil, not found[index]) > 0 then
       replies[index] = 2 * replies[index]
     end
   end
 end
 return replies`,
   ),
-  sha1: "49791eb35789865d16c1c7db23785cb1b7f37d2f",
+  sha1: "11d644254b8018872d48b34abaf5d51f57408a91",
 };
 
 /**
@@ -80,54 +81,19 @@ elseif found then
 end
 if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0 end`,
     NOTIFY_LUA,
-    `local notified = giveTurn(key, nil, not found)
-return found and (notified and 2 or 1) or 0`,
+    `local waiting = giveTurn(key, nil, not found) > 0
+return found and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "e8507f4264d7fe5dc74b996cddeb6be149490b42",
+  sha1: "7c68c7c640caa692eb4d03afbd81479574e47ba5",
 };
 
 /**
- * The end of a script that takes a value off keys, and a ticket out of the queues, or puts it back.
- * By then there is `drop(key, value, kept)`, which returns whether the key held the value, and what
- * it holds now: `false` if it is free, perhaps an error. With `kept`, the key is to live on for so
- * many milliseconds.
- */
-export const TAKE_BACK_LUA: string = /* @__PURE__ */ lua(
-  // Takes the value off the keys; an error comes in the reply, but first all keys are done.
-  `local value, ticket, score, kept = unpack(ARGV)
-if kept then ticket, score = nil, nil end
-local pooled = ticket and ticket:sub(-1) == '.'
-local dropped, found, count, failure = {}, {}, 0, nil
-for index, key in ipairs(KEYS) do
-  dropped[index], found[index] = drop(key, value, kept)
-  if dropped[index] then count = count + 1 end
-  failure = failure or type(found[index]) == 'table' and found[index]
-end`,
-  // Takes the ticket out of the queues, or with its score puts it back if it has had a key.
-  // Notifies who may be next where the value or the ticket was; and, unless it is a pool, where a
-  // key is free.
-  () =>
-    `local waiting = false
-for index, key in ipairs(KEYS) do
-  local queue, own, hasLeft = 'hasp:queue:' .. key, pooled and ticket .. index or ticket
-  if ticket and not score then
-    hasLeft = redis.pcall('ZREM', queue, own) == 1
-  elseif count > 0 and score and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
-    redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
-  end
-  if hasLeft or dropped[index] or not (found[index] or pooled) then
-    waiting = notifyNext(key, score and own, found[index], not dropped[index]) or waiting
-  end
-end
-return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
-);
-
-/**
- * Deletes the keys that hold the value. Takes the ticket out of the queues, if the lock was waited
- * for; or, if there is a score because its client waits on, puts it back if a key held the value.
- * Notifies the next waiter of each key that is free, but not the ticket that is put back: it has
- * just asked. If readers hold a key whose queue the ticket has left, notifies those that may enter.
- * Returns 0 if a key did not hold the value, 1 if all did, 2 if all did and others wait.
+ * Takes the value off the keys: deletes those that hold it, and those whose last reader it was.
+ * Takes the ticket out of the queues, if the lock was waited for; or, if there is a score because
+ * its client waits on, puts it back if a key held the value. Notifies the next waiter of each key
+ * that is free, but not the ticket that is put back: it has just asked. If readers hold a key that
+ * the value or the ticket has left, notifies those that may enter. Returns 0 if a key did not hold
+ * the value, 1 if all did, 2 if all did and others wait.
  *
  * If the keys are to live on for a while, each that holds the value gets that TTL in place of being
  * deleted, and its watchers are notified of when it expires (`announceExpiry` in `queue.ts`).
@@ -143,18 +109,51 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
   source: /* @__PURE__ */ lua(
     NOTIFY_LUA,
     NEXT_LUA,
-    `local function drop(key, value, kept)
-  local found = redis.pcall('GET', key)
-  if found ~= value then return false, found end
-  if kept then
+    READERS_LUA,
+    // Takes the value off the keys; an error comes in the reply, but first all keys are done.
+    `local value, ticket, score, kept = unpack(ARGV)
+if kept then ticket, score = nil, nil end
+local pooled = ticket and ticket:sub(-1) == '.'
+local held, found, count, failure = {}, {}, 0, nil
+for index, key in ipairs(KEYS) do
+  local text = redis.pcall('GET', key)
+  local isShared = text == 'hasp:shared'
+  local holds = text == value or isShared and deadlineMs(key, value) > 0
+  if holds and kept then
     redis.call('PEXPIRE', key, kept)
+    if isShared then
+      redis.call('ZADD', 'hasp:readers:' .. key, nowMs() + kept, value)
+      settle(key)
+    end
     announceExpiry(key, '+', tonumber(kept))
-    return true, found
+  elseif isShared then
+    redis.call('ZREM', 'hasp:readers:' .. key, value)
+    text = not (holds and settle(key)) and text
+  elseif holds then
+    redis.call('DEL', key)
+    text = false
   end
-  redis.call('DEL', key)
-  return true, false
+  held[index], found[index] = holds, text
+  if holds then count = count + 1 end
+  failure = failure or type(text) == 'table' and text
 end`,
-    TAKE_BACK_LUA,
+    // Takes the ticket out of the queues, or with its score puts it back if it has had a key.
+    // Notifies who may be next where the value or the ticket was; and, unless it is a pool, where a
+    // key is free.
+    () =>
+      `local waiting = false
+for index, key in ipairs(KEYS) do
+  local queue, own, hasLeft = 'hasp:queue:' .. key, pooled and ticket .. index or ticket
+  if ticket and not score then
+    hasLeft = redis.pcall('ZREM', queue, own) == 1
+  elseif count > 0 and score and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
+    redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
+  end
+  if hasLeft or held[index] or not (found[index] or pooled) then
+    waiting = notifyNext(key, score and own, found[index], not held[index]) or waiting
+  end
+end
+return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "66e34460bb5445968e2324bc960dedfa925c6acf",
+  sha1: "dc7da0f6a74a31621d3b881fb3b770ef16404033",
 };

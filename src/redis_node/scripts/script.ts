@@ -11,13 +11,12 @@
  * |                       | `GIVE_BACK`       |                      | 0, 1                       |
  * | `queue.ts`            | parts of scripts  | queue, turn          |                            |
  * | `extend.ts`           | `EXTEND`          |                      | 0, 1, 2                    |
- * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1, 2                    |
- * |                       | `RELEASE_QUEUED`  | queue, turn          | 0, 1, 2                    |
  * | `acquire.ts`          | `ACQUIRE_OR_WAIT` | all of them          | 0, 1, counter, position    |
  * | `pool.ts`             | `ACQUIRE_ANY`     | all of them          | 1, counter, position, mask |
  * | `readers.ts`          | `ACQUIRE_SHARED`  | readers, queue, turn | 0, 1, position             |
  * |                       | `EXTEND_SHARED`   | readers, queue       | 0, 1, 2                    |
- * |                       | `RELEASE_SHARED`  | readers, queue, turn | 0, 1, 2                    |
+ * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1, 2                    |
+ * |                       | `RELEASE_QUEUED`  | readers, queue, turn | 0, 1, 2                    |
  * | `../restart_guard.ts` | `STATE_LUA`       | `hasp:born` alone    | age, clock, uptime, run id |
  * | `../inspect_key.ts`   | `GET_LUA`         | (changes nothing)    | a text                     |
  * | `../operated_node.ts` | `TRIAL_LUA`       | (changes nothing)    | commands refused           |

@@ -26,7 +26,6 @@ export {
   ACQUIRE_SHARED,
   EXTEND_SHARED,
   READERS_PREFIX,
-  RELEASE_SHARED,
   SHARED,
 } from "../../../src/redis_node/scripts/readers.ts";
 export { RELEASE, RELEASE_MANY, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";

@@ -16,7 +16,6 @@ import {
   RELEASE,
   RELEASE_MANY,
   RELEASE_QUEUED,
-  RELEASE_SHARED,
 } from "./library.ts";
 
 /** What a command is about, if it is about a lock. */
@@ -24,7 +23,7 @@ export interface LockCommand {
   readonly operation: "acquire" | "extend" | "release";
   readonly keys: readonly string[];
   readonly value: string;
-  /** Whether it is about a lock in shared mode. */
+  /** Whether it may be about a lock in shared mode. */
   readonly shared?: boolean;
   /** In an adoption, the value that it replaces. */
   readonly replaces?: string;
@@ -44,7 +43,6 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
     ["acquire", ACQUIRE_ANY],
     ["acquire", ACQUIRE_SHARED],
     ["extend", EXTEND_SHARED],
-    ["release", RELEASE_SHARED],
   ] as const).flatMap(([operation, { sha1, source }]) => [[sha1, operation], [source, operation]]),
 );
 
@@ -59,9 +57,9 @@ const VALUES_OF_GROUPS = new Map(
   ]),
 );
 
-/** Whether a command calls a script about locks in shared mode. */
+/** Whether a command calls a script that may be about locks in shared mode. */
 function isOfReaders([, script]: readonly string[]): boolean {
-  return [ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED]
+  return [ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_QUEUED]
     .some(({ sha1, source }) => script === sha1 || script === source);
 }
 

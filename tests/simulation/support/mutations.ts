@@ -215,8 +215,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "release-notifies-nobody": [
     "a release notifies nobody",
-    ["local notified = giveTurn(key, nil, not found)", "local notified = false"],
-    ["waiting = notifyNext(key, score and own, found[index], not dropped[index]) or waiting", ""],
+    ["local waiting = giveTurn(key, nil, not found) > 0", "local waiting = false"],
+    ["waiting = notifyNext(key, score and own, found[index], not held[index]) or waiting", ""],
   ],
   "group-notifies-nobody": [
     "releases of one tick notify nobody",
@@ -228,11 +228,17 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "shortening-notifies-nobody": [
     "nobody is told when a lock that is kept for a while expires",
-    ["PEXPIRE', key, kept)\n    announceExpiry(key, '+', tonumber(kept))", "PEXPIRE', key, kept)"],
+    [
+      "announceExpiry(key, '+', tonumber(kept))",
+      "if isShared then announceExpiry(key, '+', tonumber(kept)) end",
+    ],
   ],
   "shortening-reader-notifies-nobody": [
     "nobody is told when a reader that is kept for a while expires",
-    ["settle(key)\n    announceExpiry(key, '+', tonumber(kept))", "settle(key)"],
+    [
+      "announceExpiry(key, '+', tonumber(kept))",
+      "if not isShared then announceExpiry(key, '+', tonumber(kept)) end",
+    ],
   ],
   "several-keys-keep-a-free-one": [
     "nobody is notified of a key that is free while another of the caller's is held",
@@ -245,13 +251,13 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "newcomers-overtake": [
     "newcomers pass those who wait",
     [
-      "for index, key in ipairs(ticket and not blocked and KEYS or {}) do\n  turns",
-      "for index, key in ipairs({}) do\n  turns",
+      "for _, key in ipairs(ticket and not held and KEYS or {}) do",
+      "for _, key in ipairs({}) do",
     ],
   ],
   "newcomer-has-the-turn-of-the-next": [
     "a newcomer may have a key as soon as another's turn for it is over",
-    ["local joins = second and not redis.pcall('ZSCORE', queue, own)", "local joins = false"],
+    ["if second and not rank then leftMs", "if false then leftMs"],
   ],
   "dead-waiter-notified": [
     "one that died is notified, and nobody else",
@@ -260,7 +266,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "dead-first-holds-readers-back": [
     "a dead first in the queue holds readers back",
     ["if gone(ticket) then", "if false then"],
-    ["if not gone(ticket) then writer", "if true then writer"],
+    ["if not reads(ticket) and gone(ticket) then", "if false then"],
     ["if dropped and not isFree then", "if false then"],
   ],
   "any-key-of-a-pool-counts": [
@@ -280,7 +286,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "turn-of-a-pool-kept-for-one": [
     "a key of a pool is only for the one whose turn it is on the node, though enough are free",
-    ["not isEnoughFor(rank, redis.pcall('GET', 'hasp:turn:' .. key)), false", "true, false"],
+    ["not isEnoughFor(rank, redis.pcall('GET', 'hasp:turn:' .. key))", "true"],
   ],
   "one-ticket-has-all-turns": [
     "the first of those that wait for a pool gets the turns for all its keys",
@@ -321,7 +327,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "readers-pass-who-waits": [
     "a reader enters beside others though a writer waits",
-    ["elseif writer then", "elseif false then"],
+    ["blocked = blocked or leftMs > 0 or not isFree", "blocked = blocked or isFree and leftMs > 0"],
   ],
   "entered-reader-notifies-nobody": [
     "a reader that enters does not notify the next",
@@ -329,7 +335,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "reader-deletes-the-marker": [
     "a reader that leaves frees the key though others hold it",
-    ["not (holds and settle(key)) and found", "not (holds and redis.call('DEL', key)) and found"],
+    ["not (holds and settle(key)) and text", "not (holds and redis.call('DEL', key)) and text"],
   ],
   "key-expires-with-the-last-comer": [
     "a key expires with the reader that came last",
