@@ -364,12 +364,15 @@ export class HeldLock extends TimerEntry {
    * and a node that hung may set one late.
    */
   #takeBack(delayMs: number): void {
+    const { wheel } = this.client;
+    let waiting: TimerEntry | undefined;
     const take = () => {
+      wheel.cancel(waiting); // a client that closes calls all that wait, and then what still does
       takeBack(this.round, releaseOf(this.round, this.keptUntilMs));
       deleteFormer(this.round, this.former);
     };
     // mutation: doubtful-extension-stays
-    if (delayMs > 0) this.client.wheel.after(delayMs, take, take);
+    if (delayMs > 0) waiting = wheel.after(delayMs, take, take);
     else take();
   }
 

@@ -191,6 +191,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
    */
   ask(question: Question, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const { nodes, wheel } = this.nodeSet;
+    if (wheel.closed) return Promise.resolve(); // as the nodes are
     this.#timeoutMs = timeoutMs;
     this.#isRelease = question === askToRelease;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {

@@ -105,10 +105,7 @@ const RANGES: Record<string, [within: number[], ...rules: [rule: string, outside
   ],
   waitMs: [[0, 0.5, Infinity], ["must not be negative", [-1, NaN, -Infinity]]],
   nodeTimeoutMs: [[0.5, 1e9], ["must be a finite number greater than 0", [0, -1, NaN, Infinity]]],
-  driftFactor: [
-    [0, 0.999],
-    ["must be at least 0 and less than 1", [-0.1, 1, 2, NaN, Infinity]],
-  ],
+  driftFactor: [[0, 0.999], ["must be at least 0 and less than 1", [-0.1, 1, 2, NaN, Infinity]]],
   retryDelayMs: [[0, 0.5], [FINITE, [-1, NaN, Infinity]]],
   retryDelayMaxMs: [[0, 0.5], [FINITE, [-1, NaN, Infinity]]],
   restartGuardMs: [[0, 30_000, 30_000.5], [FINITE, [-1, NaN, Infinity]]],

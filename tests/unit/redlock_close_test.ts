@@ -10,15 +10,17 @@ import type { RedlockEvent } from "../../src/events.ts";
 import { handOverToken } from "../../src/lock/hand_over_token.ts";
 import { ROUNDS_MAX } from "../../src/quorum/round.ts";
 import type { Redlock } from "../../src/redlock.ts";
-import { Cluster, locked, OTHER_VALUE, REASON } from "../support/cluster.ts";
+import { Cluster, locked, OTHER_VALUE, REASON, TTL_MS } from "../support/cluster.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 
-Deno.test("close() is idempotent, closes each node once and leaves no timer", async () => {
-  const { cluster } = await locked();
+Deno.test("close() is idempotent, closes each node once, asks none of them afterwards and leaves no timer", async () => {
+  const { cluster, lock } = await locked(3, { driftFactor: 0.5 });
+  await cluster.advance(TTL_MS / 2); // it is lost, and its keys are left to the end of their TTL
   const closing = cluster.redlock.close();
   assertStrictEquals(cluster.redlock.close(), closing);
   await cluster.settle(closing);
   await cluster.redlock[Symbol.asyncDispose]();
+  assertEquals([await lock.release(), ...cluster.asked("release")], [false, 1, 1, 1]);
   assertEquals(cluster.nodes.map(({ closed }) => closed), [1, 1, 1]);
   assertEquals([cluster.clock.timers, cluster.wheel.size], [0, 0]);
 });

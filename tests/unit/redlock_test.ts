@@ -30,12 +30,7 @@ for (
     ["null among nodes", [null], TypeError, NOT_NODES],
     ["an address among nodes", ["redis://h"], TypeError, NOT_NODES],
     ["a name alone among nodes", [{ name: "n" }], TypeError, NOT_NODES],
-    [
-      "one node twice",
-      Array(2).fill(nodesOf(1)[0]),
-      TypeError,
-      "two nodes have the name node0",
-    ],
+    ["one node twice", Array(2).fill(nodesOf(1)[0]), TypeError, "two nodes have the name node0"],
     [
       "too many nodes",
       Array(NODES_MAX + 1).fill({}),

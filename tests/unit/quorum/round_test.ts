@@ -82,10 +82,7 @@ for (let nodeCount = 1; nodeCount <= 7; nodeCount++) {
       for (const { answers, asked: { round, settled }, count } of all) {
         assertEquals(settled, true);
         assertEquals(round.decision, count("granted") >= quorum ? "granted" : "refused");
-        assertEquals([round.granted, round.denied], [
-          count("granted"),
-          count("denied"),
-        ]);
+        assertEquals([round.granted, round.denied], [count("granted"), count("denied")]);
         assertEquals(round.deniedByMajority, count("denied") > nodeCount - quorum);
         const lost = count("failed") + count("silent");
         if (round.failed === lost) {
@@ -107,12 +104,7 @@ Deno.test("Round counts a node's first answer only", () => {
   for (let times = 0; times < 3; times++) {
     for (const answer of ANSWERS) cast(round, 0, answer);
   }
-  assertEquals([round.granted, round.denied, round.failed, round.decision], [
-    1,
-    0,
-    0,
-    "open",
-  ]);
+  assertEquals([round.granted, round.denied, round.failed, round.decision], [1, 0, 0, "open"]);
 });
 
 Deno.test("Round counts a vote in quarantine like a failed one, and distinguishes them in votes", () => {

@@ -32,9 +32,7 @@ test.opened("RedisNode releases what one tick releases by one script, behind the
   const requests = releaseMany(bench);
   bench.ask("acquire", request("other"));
   await runMicrotasks();
-  assertEquals(bench.transport.writes, [
-    SET("other") + groupRelease("EVAL", ...lockNames(3)),
-  ]);
+  assertEquals(bench.transport.writes, [SET("other") + groupRelease("EVAL", ...lockNames(3))]);
   await bench.answer("+OK\r\n*3\r\n:1\r\n:0\r\n:2\r\n");
   assertEquals(requests.map(({ outcomes, hasWaiters }) => [outcomes, hasWaiters]), [
     [["granted"], false],
@@ -102,9 +100,7 @@ test.opened("RedisNode puts at most 256 locks into a group, and sends a full one
   assertEquals(bench.written, ""); // the rest of the tick goes into the same write
   await runMicrotasks();
   const first = groupRelease("EVAL", ...lockNames(256));
-  assertEquals(bench.transport.writes, [
-    first + groupRelease("EVALSHA", ...lockNames(44, 256)),
-  ]);
+  assertEquals(bench.transport.writes, [first + groupRelease("EVALSHA", ...lockNames(44, 256))]);
 });
 
 test.opened("RedisNode encodes a group once for all nodes that are asked the same, and apart for others", async (bench) => {
