@@ -189,7 +189,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    *
    * Tries again while other calls compete for the lock, and for up to `waitMs` while too few nodes
    * answer. The token can be used again after a {@linkcode QuorumError}. Never shortens the keys'
-   * TTL. If the lock is over, deletes what some nodes may still have of it.
+   * TTL; a call that fails may leave them its own, where that is longer. If the lock is over,
+   * deletes what some nodes may still have of it.
    *
    * @example A lock on its way
    * ```ts
