@@ -11,7 +11,6 @@ import { type Address, parseAddress, type RedisAddress } from "./address.ts";
 import type { ReplyReceiver } from "./wire.ts";
 import { type ClientOptions, resolveClientOptions } from "./client_options.ts";
 import { checkReplies, type CommandArgument, commandArguments } from "./command_arguments.ts";
-import type { Command } from "./encoder.ts";
 import { Connection } from "./connection.ts";
 import { isServing } from "./dialer.ts";
 import { ReplyError } from "./errors.ts";
@@ -144,7 +143,9 @@ export class RedisClient implements AsyncDisposable {
       return await new Promise<RawReply>((resolve, reject) => {
         abandon = () => reject(signal!.reason);
         if (signal) onAbort(signal, abandon);
-        this.#submit(args, { resolve, reject });
+        const { crowded } = this.#connection;
+        if (crowded) reject(crowded);
+        else this.#connection.submit({ args }, receiver, { resolve, reject });
       });
     } finally {
       if (signal) offAbort(signal, abandon);
@@ -162,12 +163,6 @@ export class RedisClient implements AsyncDisposable {
     } finally {
       this.#wheel.cancel(limit);
     }
-  }
-
-  #submit(args: Command["args"], pending: PendingSend): void {
-    const { crowded } = this.#connection;
-    if (crowded) return pending.reject(crowded);
-    return this.#connection.submit({ args }, receiver, pending);
   }
 
   /**

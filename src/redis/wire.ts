@@ -206,11 +206,14 @@ function endTick(): void {
 }
 
 function writeAll(): void {
-  // in any order, because each is for another server
-  for (let call = lastCalls.pop(); call; call = lastCalls.pop()) call();
+  try {
+    // in any order, because each is for another server
+    for (let call = lastCalls.pop(); call; call = lastCalls.pop()) call();
+  } finally {
+    ending = false; // also if one throws, because no later tick would end otherwise
+  }
   const due = writes;
   writes = [];
-  ending = false;
   for (let index = 0; index < due.length; index++) due[index]();
 }
 
