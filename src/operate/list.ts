@@ -141,7 +141,7 @@ async function* stepsOf(
 
 /** Calls the node with the first step only: it may be anybody's, and throw. */
 async function* keysOf(node: OperatedNode, start: string): AsyncGenerator<readonly string[], void> {
-  yield* node.keys!(start);
+  yield* await node.keys!(start); // whose promise would reject with nobody to catch it
 }
 
 function throwIfEnded({ closed }: ClientState, { signal }: Settings): void {

@@ -64,6 +64,7 @@ Deno.test("list() goes on without nodes that fail, hang, throw or list no texts,
     "node1 is down": () => {
       throw new Error("node1 is down");
     },
+    "node1 is out": () => Promise.reject(new Error("node1 is out")) as never, // of another type
     "it did not answer within 50 ms": () => ({
       [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }),
     }),
