@@ -254,7 +254,7 @@ function waitToJoin(call: LockCall): Promise<void> | undefined {
   call.waiter = localQueues.waiterFor(call, settings);
   if (!call.waiter) return undefined;
   call.startClock();
-  return call.waiter.ready(call.leftMs(), settings.signal);
+  return call.waiter.ready(call.leftMs());
 }
 
 /**
@@ -306,7 +306,7 @@ export async function waitToAskAgain(call: LockCall, denied: Round): Promise<voi
   const queue = localQueues.get(localName);
   if (queue) queue.latest = denied;
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
-  if (waiter) await waiter.wait(attempt, leftMs, signal, denied);
+  if (waiter) await waiter.wait(attempt, leftMs, denied);
   else await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);
   const { resources, elapsedMs } = call;
   if (onEvent && waiter?.notified) emit(onEvent, { type: "woken", resources, elapsedMs });

@@ -25,7 +25,7 @@ import {
   type SenderEvents,
 } from "../redis_node/command_sender.ts";
 import { commandOf, releaseOperation } from "../redis_node/redis_node.ts";
-import { backoffMs, BACKOFFS } from "../time/backoff.ts";
+import { backoffMs, SERVER_BACKOFF } from "../time/backoff.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import { type CommandAnswer, connectionError, type Exchange, Exchanges } from "./exchanges.ts";
@@ -353,7 +353,7 @@ export class OrderedSender implements CommandSender {
   }
 
   #probeLater(): void {
-    const delayMs = backoffMs(this.#wheel.random, BACKOFFS.server, this.#probes++);
+    const delayMs = backoffMs(this.#wheel.random, SERVER_BACKOFF, this.#probes++);
     const probe = this.#probe = this.#wheel.after(delayMs, async () => {
       await this.#ping();
       if (this.#silent) this.#probes = 0; // the time-out was a delay

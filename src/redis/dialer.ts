@@ -5,7 +5,7 @@
  * @module
  */
 import type { GetCredentials } from "../credentials.ts";
-import { backoffMs, BACKOFFS } from "../time/backoff.ts";
+import { backoffMs, SERVER_BACKOFF } from "../time/backoff.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
 import { credentialsOf, type RedisAddress } from "./address.ts";
@@ -151,7 +151,7 @@ export class Dialer {
 
   /** Opens another stream after a delay. */
   dialLater(): void {
-    const delayMs = backoffMs(this.#wheel.random, BACKOFFS.server, this.#failures++);
+    const delayMs = backoffMs(this.#wheel.random, SERVER_BACKOFF, this.#failures++);
     this.#retry = this.#wheel.after(delayMs, () => this.dial());
   }
 

@@ -20,7 +20,7 @@
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";
 import { ConnectionError, ReplyError } from "../redis/errors.ts";
 import { textOf, timeReplyMs } from "../redis/reply.ts";
-import { backoffMs, BACKOFFS } from "../time/backoff.ts";
+import { backoffMs, SERVER_BACKOFF } from "../time/backoff.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 import {
@@ -209,7 +209,7 @@ export class ReleaseSubscription {
     const { random } = this.#server.wheel;
     if (this.#nowMs - (this.#attempt?.confirmedMs ?? Infinity) >= STABLE_MS) this.#losses = 0;
     this.#end();
-    this.#wait(backoffMs(random, BACKOFFS.server, this.#losses++), () => this.#begin());
+    this.#wait(backoffMs(random, SERVER_BACKOFF, this.#losses++), () => this.#begin());
     this.#listener!.onUnsubscribed(this.#nodeIndex);
   }
 

@@ -21,20 +21,8 @@ export interface Backoff {
   readonly jitter?: number;
 }
 
-/** Those that no option sets. */
-export const BACKOFFS = {
-  /** A server was lost. */
-  server: { retryDelayMs: 50, retryDelayMaxMs: 2_000, jitter: 0.5 },
-  /** A quorum of nodes can notify calls again. */
-  recovery: { retryDelayMs: 50, retryDelayMaxMs: 60_000 },
-  /** Nodes can notify calls that could not, and a quorum of others could. */
-  join: { retryDelayMs: 1_000, retryDelayMaxMs: 60_000 },
-  /**
-   * Readers let calls enter beside them, but when they last asked, another key was in the way; or
-   * nodes in quarantine notify them.
-   */
-  entry: { retryDelayMs: 10, retryDelayMaxMs: 250 },
-} satisfies Record<string, Backoff>;
+/** That of a server that was lost. */
+export const SERVER_BACKOFF: Backoff = { retryDelayMs: 50, retryDelayMaxMs: 2_000, jitter: 0.5 };
 
 /**
  * A random delay of which the limit doubles each time.

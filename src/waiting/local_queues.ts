@@ -1,8 +1,8 @@
 /**
  * The calls of this client for each lock: a queue, first in, first out. Of those that may wait
  * only the first asks the nodes, and none does while this client holds the lock. The first waits
- * among other clients by its {@linkcode QueuedWaiter}, which is handed on from one first call to
- * the next.
+ * among other clients by its {@linkcode QueuedWaiter}, which the next call takes over if the first
+ * gives up.
  *
  * The other files in the order in which they are best read: `queued_waiter.ts` decides when the
  * first call asks, by what `ticket.ts` knows of its position on each node, by other clients' turns
@@ -131,8 +131,9 @@ export class LocalQueues {
   }
 
   /**
-   * The first call cannot take the lock for now, or has one that others may have beside it: it
-   * leaves the nodes' queues, and the next that waits has a ticket of its own.
+   * The lock of this client has ended; or the first call cannot take the lock for now, or has one
+   * that others may have beside it. It leaves the nodes' queues, and the next that waits has a
+   * ticket of its own.
    *
    * @param won The round that won the lock.
    */
@@ -225,7 +226,7 @@ export class LocalQueues {
     const [caller, goOn] = next;
     queue.calls.delete(caller);
     this.#owners.set(name, caller);
-    queue.waiter?.requeue();
+    if (queue.waiter?.parked) this.dropWaiter(name);
     goOn();
   }
 

@@ -8,35 +8,32 @@
  * **When it asks**: at the earliest of these times, because a notification is a hint and never
  * more.
  *
- * - `#notifiedMs`: a node has notified it, and the lock is not left to clients of other libraries
- *   for a moment.
- * - `#turn.endMs`: another's turn is over, and was not used; or a key expires that a lock which has
- *   ended kept ({@linkcode WatchedTurn}).
- * - `#news.expiryMs`: a key expires that another took.
- * - `#askMs`, for any other reason. So many of the keys in its way have expired that a quorum is
- *   possible; or nothing has happened, ever more rarely (`#noteVotes`). Too few nodes can notify
- *   it, or answered, so it polls (`#planUnnotified`). Other nodes can notify it than when it last
- *   asked (`#joinMs`).
+ * - `#notifiedMs`: enough nodes have notified it (`#planNotified`), and the lock is not left to
+ *   clients of other libraries for a moment.
+ * - `#turn.endMs`: another's turn is over; or if it was used, the key expires that was taken.
+ * - `#askMs`, for any other reason. As the votes say (`#delayMs`), a quorum of nodes may have
+ *   nothing in the way; or nothing has happened, ever more rarely. Too few nodes answered, or can
+ *   notify it, so it polls. Other nodes can notify it than when it last asked (`#joinMs`).
  *
- * **Its life.** It is made for the first call of this client that must wait, and serves one call
- * after another. While the client has the lock it is parked, and the release takes the ticket out
- * of the queues of nodes that denied: if it left at once, they would notify the next client, which
- * could not win. Then the next call is `requeue`d with a new ticket. The waiter leaves when no
- * call waits. It is dropped (`LocalQueues.dropWaiter`) when the call has a lock that others may
- * have beside it or whose keys may live on, must wait for a cooldown, or polls.
+ * **Its life.** It is made for the first call of this client that must wait. If that gives up, the
+ * next call goes on with it. Once a call has the lock the waiter is parked, and the release takes
+ * the ticket out of the queues of nodes that denied: if it left at once, they would notify the next
+ * client, which could not win. It leaves with the lock, or when no call waits; and before, if the
+ * call has a lock that others may have beside it or whose keys may live on, must wait for a
+ * cooldown, or polls (`LocalQueues.dropWaiter`).
  *
  * @module
  */
 import type { ContendedResource } from "./contended_resource.ts";
 import type { ReleaseNotifications, TicketListener } from "./release_notifications.ts";
-import type { QueueMessage, QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
+import type { QueueMessage, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Settings } from "../options.ts";
 import { bitCount, type NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
-import { backoffMs, BACKOFFS } from "../time/backoff.ts";
+import { backoffMs } from "../time/backoff.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
-import { sorted, Ticket, type Wanted } from "./ticket.ts";
+import { sorted, type Standing, Ticket, type Wanted } from "./ticket.ts";
 import { WatchedTurn } from "./watched_turn.ts";
 
 /** By how much longer each wait is than the one before if the vote was split. */
@@ -68,44 +65,25 @@ const ROUND_TRIP_MS_MAX = 100;
  * come one by one.
  */
 const OVERTAKE_LATER_MS = 2;
-/**
- * How many round trips pass between two polls while subscriptions are being made; doubled each
- * time.
- */
-const POLL_FACTOR = 8;
-/**
- * The longest round trip that counts for that, in milliseconds: a client that connects is busy, and
- * the nodes are not.
- */
-const POLL_ROUND_TRIP_MS_MAX = 5;
+// How long it waits at most before it asks because other nodes can notify it, in milliseconds.
+/** A quorum can again. */
+const RECOVERY_MS_MAX = 50;
+/** More than a quorum can. */
+const JOIN_MS_MAX = 1_000;
+/** For how long at most it follows no notification if that was of no use: see `#pacedUntilMs`. */
+const PACE_MS_MAX = 250;
 
 /** What nodes have said since the last ask. */
 class News {
-  /** One bit a node: those that notified the ticket. */
+  /** One bit a node: those that notified the ticket, of a pool for the key that the first named. */
   notifiedBy = 0;
-  /** Whether one of them gave it its turn; else it may only enter beside readers. */
-  hasTurn = false;
-  /** The key that the first of them named, if the ticket is for a pool. */
+  /** That key. */
   place: number | undefined;
-  /** One bit a node: those that named that key, and where nobody has taken it since. */
-  freeOn = 0;
-  /** When the keys expire that another has taken. */
-  expiryMs = Infinity;
+  /** Whether it is the ticket's turn on one of them; else it may only enter beside readers. */
+  hasTurn = false;
 }
 
-/** How often in a row something has happened: the delays grow with it. */
-class InARow {
-  /** The vote was split. */
-  splits = 0;
-  /** It asked, and no node notified it. */
-  idles = 0;
-  /** It asked because more nodes can notify the ticket. */
-  joins = 0;
-  /** It was notified and asked, but one of its several keys was held: delays entries. */
-  entries = 0;
-}
-
-/** Waits in the queues, for one caller after another. */
+/** Waits in the queues, for one call after another until one has the lock. */
 export class QueuedWaiter implements TicketListener {
   /** Whether a node notified the ticket during the last wait. */
   notified = false;
@@ -113,13 +91,14 @@ export class QueuedWaiter implements TicketListener {
   settings!: Settings;
   /** What is remembered of the lock that it waits for. */
   resource!: ContendedResource;
-  /** What stands in the queues; a new one after each lock that this client had. */
-  ticket: Ticket;
+  /** Whether this client has the lock. */
+  parked = false;
+  /** What stands in the queues. */
+  readonly ticket: Ticket;
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
-  /** What its tickets are for. */
-  readonly #wanted: Wanted;
-  // When to ask, by the monotonic clock: at the first of these times, and of `News.expiryMs`.
+  readonly #keys: readonly string[];
+  // When to ask, by the monotonic clock: at the first of these times.
   /** Because of a notification. */
   #notifiedMs = Infinity;
   /** At the end of another's turn. */
@@ -128,31 +107,32 @@ export class QueuedWaiter implements TicketListener {
   #askMs = Infinity;
   // What decides about it.
   #news = new News();
-  #inARow = new InARow();
+  /** How often in a row it asked and no node notified it. */
+  #idles = 0;
+  /** How often in a row the vote was split. */
+  #splits = 0;
   /** The last attempt, while its answers do not say yet when a quorum is possible. */
   #unheard: Round | undefined;
   /** Whether the last attempt was {@linkcode Round.unanswered}. */
   #unanswered = false;
-  /** Whether some of these nodes were in quarantine. */
-  #young = false;
+  /**
+   * Until when it follows no notification, because that was of no use: nodes were in quarantine; or
+   * it entered beside readers of one key, and another was held. But a turn it uses, unless too few
+   * nodes answered.
+   */
+  #pacedUntilMs = 0;
   /** How long the slowest node took to answer the last attempt, in milliseconds. */
   #roundTripMs = 0;
   /** How much later than the end of a key's TTL it asks, in milliseconds. */
   #staggerMs = 0;
   #pause: Pause | undefined;
-  /** Whether this client has the lock. */
-  #parked = false;
 
-  constructor(
-    notifications: ReleaseNotifications,
-    nodeSet: NodeSet,
-    { keys, pool, mode }: Wanted,
-  ) {
-    this.#wanted = { keys, pool: pool !== undefined, mode };
+  constructor(notifications: ReleaseNotifications, nodeSet: NodeSet, wanted: Wanted) {
+    this.#keys = wanted.keys;
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
     this.#turn = new WatchedTurn(nodeSet.quorum);
-    this.ticket = this.#newTicket();
+    this.ticket = new Ticket(notifications, nodeSet, wanted, () => this.#hearVotes());
     notifications.register(this.ticket.name, this);
   }
 
@@ -171,67 +151,55 @@ export class QueuedWaiter implements TicketListener {
    */
   nextTicket(leftMs: number): QueueTicket | undefined {
     this.#news = new News();
-    const joins = this.ticket.score !== 0 && this.ticket.canJoin;
-    if (!this.ticket.prepare(this.#nowMs, leftMs)) return undefined;
-    if (joins) this.#inARow.joins++;
-    return this.ticket;
+    return this.ticket.prepare(this.#nowMs, leftMs) ? this.ticket : undefined;
   }
 
-  /**
-   * Resolves when a first attempt with a ticket can be made; `signal` and the end of `limitMs` cut
-   * it short.
-   */
-  async ready(limitMs: number, signal: AbortSignal | undefined): Promise<void> {
+  /** Resolves when a first attempt with a ticket can be made, in `limitMs` at the latest. */
+  ready(limitMs: number): Promise<void> {
     const dueMs = () =>
       this.#notifications.isSubscribing ? Infinity : this.resource.concededUntilMs;
-    await this.#sleepUntil(dueMs, limitMs, signal);
+    return this.#sleepUntil(dueMs, limitMs);
   }
 
   /**
-   * Resolves when the next attempt is due, when `signal` aborts, or when the client closes,
-   * whichever is first.
+   * Resolves when the next attempt is due.
    *
    * @param attempt How many attempts failed before the last, from 0.
    * @param limitMs The longest wait, in milliseconds.
-   * @param signal Ends the wait.
    * @param denied The last attempt.
    */
-  async wait(
-    attempt: number,
-    limitMs: number,
-    signal: AbortSignal | undefined,
-    denied: Round,
-  ): Promise<void> {
+  async wait(attempt: number, limitMs: number, denied: Round): Promise<void> {
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
     this.#unanswered = denied.unanswered;
-    this.#young = denied.unanswered &&
+    const young = denied.unanswered &&
       denied.votes.some(({ outcome }) => outcome === "quarantined");
-    // the one whose turn it is could not take these keys: its turn counts for longer
-    if (denied.granted > 0) this.#turn.endMs += denied.elapsedMs;
+    this.#pacedUntilMs = young ? this.#within(PACE_MS_MAX) : 0;
     this.#notifiedMs = Infinity;
     if (this.#news.notifiedBy !== 0) this.#planNotified();
-    this.#planUnnotified(attempt, denied);
+    this.#unheard = denied;
+    const pollMs = backoffMs(this.#random, this.settings, attempt);
+    this.#askMs = Math.min(this.#nowMs + pollMs, this.#joinMs());
+    this.#hearVotes();
     const dueMs = () => {
-      const notifiedMs = Math.max(this.#notifiedMs, this.resource.concededUntilMs);
-      return Math.min(notifiedMs, this.#askMs, this.#turn.endMs, this.#news.expiryMs);
+      const pacedUntilMs = this.#news.hasTurn && !this.#unanswered ? 0 : this.#pacedUntilMs;
+      const notifiedMs = Math.max(this.#notifiedMs, this.resource.concededUntilMs, pacedUntilMs);
+      return Math.min(notifiedMs, this.#askMs, this.#turn.endMs);
     };
-    await this.#sleepUntil(dueMs, limitMs, signal);
+    await this.#sleepUntil(dueMs, limitMs);
     this.#hearVotes(); // that came meanwhile
     this.#unheard = undefined;
     this.notified = this.#news.notifiedBy !== 0;
-    if (this.#turn.endMs <= this.#nowMs) this.#turn.endMs = Infinity;
+    this.#turn.endMs = Infinity;
   }
 
   /**
-   * Sleeps until a time that may change each time that something happens. Nodes without a
-   * connection fail within one tick of the event loop, and no connection can be made before the
-   * next one: so that comes first, even if the time is over.
+   * Sleeps until a time that may change each time that something happens; at most until the call's
+   * signal aborts or the client closes. Nodes without a connection fail within one tick of the
+   * event loop, and no connection can be made before the next one: so that comes first, even if the
+   * time is over.
    */
-  async #sleepUntil(
-    dueMs: () => number,
-    limitMs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
+  async #sleepUntil(dueMs: () => number, limitMs: number): Promise<void> {
+    const { signal } = this.settings;
     const endMs = this.#nowMs + limitMs;
     for (let ticked = !this.#unanswered;; ticked = true) {
       const leftMs = Math.min(dueMs(), endMs) - this.#nowMs;
@@ -244,29 +212,23 @@ export class QueuedWaiter implements TicketListener {
 
   onQueueMessage(nodeIndex: number, { notice, waitMs, place }: QueueMessage): void {
     // the lock is this client's: its release takes the ticket out and notifies the next
-    if (this.#parked) return;
+    if (this.parked) return;
     const news = this.#news;
-    const bit = 1 << nodeIndex;
-    if (notice === "taken" && place === news.place) news.freeOn &= ~bit;
     if (notice === "turn" || notice === "beside") {
       if (news.notifiedBy === 0) {
         this.resource.concede(this.#nowMs, this.#random);
         news.place = place;
       }
-      news.notifiedBy |= bit;
-      if (place === news.place) news.freeOn |= bit;
+      if (place === news.place) news.notifiedBy |= 1 << nodeIndex;
       if (notice === "turn") news.hasTurn = true;
-      this.#inARow.idles = this.#inARow.joins = 0;
+      this.#idles = 0;
       if (this.#pause) this.#planNotified();
     } else if (this.#unanswered || !this.#turn.watch(place)) {
       return;
     } else if (notice === "taken") {
-      if (this.#turn.onTaken(nodeIndex)) {
-        news.expiryMs = this.#nowMs + waitMs! + this.#staggerMs;
-      }
+      this.#turn.onTaken(nodeIndex, this.#nowMs + waitMs! + this.#staggerMs);
     } else {
-      const laterMs = OVERTAKE_LATER_MS * (0.5 + this.#random.fraction());
-      this.#turn.onBegun(nodeIndex, this.#overMs(waitMs! + laterMs));
+      this.#turn.onBegun(nodeIndex, this.#overMs(waitMs! + OVERTAKE_LATER_MS));
     }
     this.#pause?.end();
   }
@@ -278,42 +240,21 @@ export class QueuedWaiter implements TicketListener {
     this.#pause.end();
   }
 
-  /** The lock is this client's, until {@linkcode requeue}. */
+  /** The lock is this client's, until the waiter leaves. */
   park(): void {
-    this.#parked = true;
-    this.#turn.endMs = Infinity;
+    this.parked = true;
     this.resource.noteWon(this.#nowMs);
   }
 
   /**
-   * Another caller waits now: in the place of one that gave up, or behind all who wait if the
-   * client had the lock.
-   */
-  requeue(): void {
-    if (this.#parked) {
-      const { name } = this.ticket;
-      this.ticket = this.#newTicket();
-      this.#notifications.register(this.ticket.name, this);
-      this.#notifications.unregister(name, this.#wanted.keys);
-      this.resource.noteEnded(this.#nowMs, this.#random);
-    }
-    this.#parked = this.notified = false;
-    this.#inARow = new InARow();
-  }
-
-  /**
-   * Nobody here waits any more.
+   * It waits no more.
    *
    * @param won See {@linkcode Ticket.leave}.
    */
   leave(won?: Round): void {
-    this.#notifications.unregister(this.ticket.name, this.#wanted.keys);
-    if (this.#parked) this.resource.noteEnded(this.#nowMs, this.#random);
+    this.#notifications.unregister(this.ticket.name, this.#keys);
+    if (this.parked) this.resource.noteEnded(this.#nowMs, this.#random);
     else this.ticket.leave(won);
-  }
-
-  #newTicket(): Ticket {
-    return new Ticket(this.#notifications, this.#nodeSet, this.#wanted, () => this.#hearVotes());
   }
 
   /**
@@ -322,116 +263,63 @@ export class QueuedWaiter implements TicketListener {
    */
   #planNotified(): void {
     const { quorum } = this.#nodeSet;
-    const { notifiedBy, hasTurn, freeOn } = this.#news;
-    const count = bitCount(notifiedBy);
-    // What undoes an attempt notifies the next client. So while too few nodes answer, or some are
-    // in quarantine, all would notify each other until a quorum is back.
-    if (this.#unanswered && count < quorum) return;
-    const entries = this.#young ? Infinity : hasTurn ? 0 : this.#inARow.entries;
-    if (entries > 0) {
-      if (this.#notifiedMs !== Infinity) return;
-      this.#notifiedMs = this.#nowMs + backoffMs(this.#random, BACKOFFS.entry, entries);
-      return;
-    }
     // If the last ask followed a notification, too, several clients asked at once: it waits for
     // more nodes, or for a time that differs from client to client.
-    const enough = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
-    // If the vote was split again, it waits longer, so that another may win. But not if a quorum
-    // keeps the key for the ticket: a longer wait would give the turn to another.
-    const splitAgain = this.notified && this.#inARow.splits > 1 && bitCount(freeOn) < quorum;
-    const graces = splitAgain ? SPLIT_FACTOR ** 2 : Number(count < enough);
-    this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + graces * this.#graceMs());
-  }
-
-  /** Plans when to ask though nothing happens. */
-  #planUnnotified(attempt: number, denied: Round): void {
-    // A release between the first denial and the subscription notifies nobody.
-    const isEarly = this.#notifications.isSubscribing && !this.ticket.isQueued;
-    const pollMs = isEarly
-      ? this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt
-      : backoffMs(this.#random, this.settings, attempt);
-    this.#unheard = isEarly || denied.unanswered ? undefined : denied;
-    // If the round was decided early, the other nodes' answers are on their way.
-    const laterMs = this.#unheard ? this.#graceMs() : 0;
-    this.#askMs = Math.min(this.#nowMs + pollMs + laterMs, this.#joinMs());
-    this.#hearVotes();
+    const wanted = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
+    const few = bitCount(this.#news.notifiedBy) < (this.#unanswered ? quorum : wanted);
+    // What undoes an attempt notifies the next client. So while too few nodes answer, or the vote
+    // is split again and again, all would notify each other.
+    if (few && (this.#unanswered || this.#splits > 1)) return;
+    this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + (few ? this.#graceMs() : 0));
   }
 
   /**
-   * Once so many nodes have answered the last attempt that they show when a quorum is possible:
-   * notes what they say, and plans again.
+   * Once so many nodes have answered the last attempt that they show when a quorum is possible,
+   * plans by what they say when to ask though nothing happens.
    */
   #hearVotes(): void {
-    const { quorum } = this.#nodeSet;
-    const denied = this.#unheard;
-    if (!denied) return;
-    const positions = this.ticket.positionsIn(denied);
-    const remainingMs = positions.map((position) => position.remainingMs);
-    const freeInMs = sorted(remainingMs, Array(denied.granted).fill(0));
-    if (freeInMs.length < quorum) return;
+    const standing = this.#unheard && this.ticket.standingAfter(this.#unheard);
+    if (!standing) return;
     this.#unheard = undefined;
-    // those that have not answered may have nothing in the way
-    const quorumInMs = freeInMs[Math.max(0, quorum - 1 - denied.pending)];
-    const askMs = this.#nowMs + this.#noteVotes(positions, denied.granted, quorumInMs);
+    this.resource.noteHolder(standing.foreign, this.#nowMs);
+    this.#splits = standing.split ? this.#splits + 1 : 0;
+    const askedInVain = this.notified && this.#keys.length > 1 && standing.isHeld;
+    if (askedInVain) this.#pacedUntilMs = this.#within(PACE_MS_MAX);
+    this.#planOvertaking(standing);
+    const askMs = this.#nowMs + this.#delayMs(standing);
+    this.#idles++;
     // while a quorum can notify it, no poll is necessary
     const otherwiseMs = this.#notifications.hasQuorum ? this.#joinMs() : this.#askMs;
     this.#askMs = Math.min(askMs, otherwiseMs);
     this.#pause?.end();
   }
 
-  /**
-   * Notes what the votes of an attempt show, and returns how long to wait if no notification comes,
-   * in milliseconds.
-   *
-   * @param positions Where the ticket stands on the nodes that denied.
-   * @param granted How many granted.
-   * @param freeInMs When a quorum of nodes should have nothing in the way, from now, in
-   * milliseconds.
-   */
-  #noteVotes(positions: readonly QueuePosition[], granted: number, freeInMs: number): number {
-    const { settings: { retryDelayMs, retryDelayMaxMs }, resource } = this;
-    const inARow = this.#inARow;
-    const ahead = Math.max(0, ...positions.map((position) => position.ahead));
-    // mutation: last-asks-ever-more-rarely
-    const isLast = positions.some((position) => position.ahead === position.length - 1);
-    const foreign = positions.some((position) => position.foreign);
-    // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
-    // quorum.
-    const split = granted > 0 || freeInMs === 0 && ahead === 0;
-    const entered = this.notified && this.#wanted.keys.length > 1 &&
-      positions.some(({ value }) => value);
-    this.ticket.agree(positions, granted);
-    resource.noteHolder(foreign, this.#nowMs);
-    inARow.entries = entered ? inARow.entries + 1 : 0;
-    inARow.splits = split ? inARow.splits + 1 : 0;
-    const idleTimes = 2 ** inARow.idles++;
+  /** How long it waits where it stands if no notification comes, in milliseconds. */
+  #delayMs({ freeInMs, ahead, isLast, foreign, split }: Standing): number {
+    const { retryDelayMs, retryDelayMaxMs } = this.settings;
     // the longer, the more often nothing has happened
-    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * idleTimes * (1 + ahead);
+    const times = 2 ** this.#idles;
+    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * times * (1 + ahead);
     const delaysMs = [Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2];
-    if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** inARow.splits);
+    if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** this.#splits);
     if (foreign && ahead === 0) { // its holder will notify nobody
-      const pollMsMax = resource.nextPollMsMax(this.#nowMs, freeInMs, retryDelayMs);
+      const pollMsMax = this.resource.nextPollMsMax(this.#nowMs, freeInMs, retryDelayMs);
       delaysMs.push(pollMsMax * this.#random.fraction());
     }
-    const times = ahead <= AHEAD_MAX || isLast ? 1 : idleTimes;
     this.#staggerMs = STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
-    if (freeInMs > 0) delaysMs.push(freeInMs * times + this.#staggerMs);
-    if (ahead > 0) this.#planOvertaking(positions, ahead, granted);
+    const often = isLast || ahead <= AHEAD_MAX;
+    if (freeInMs > 0) delaysMs.push(freeInMs * (often ? 1 : times) + this.#staggerMs);
     // mutation: unnotified-waiter-never-asks
     return Math.min(...delaysMs);
   }
 
-  /**
-   * Plans to ask when the turns of those ahead are over on so many nodes that it can get a quorum.
-   *
-   * @param granted How many nodes granted the last attempt.
-   */
-  #planOvertaking(positions: readonly QueuePosition[], ahead: number, granted: number): void {
+  /** Plans to ask when the turns of those ahead are over on so many nodes that it can win. */
+  #planOvertaking({ positions, ahead, needed }: Standing): void {
     const turns = sorted(positions.flatMap(({ turnMs, reserved }) => {
       return turnMs > 0 && this.#turn.watch(reserved) ? turnMs : [];
     }));
-    const needed = Math.min(this.#nodeSet.quorum - granted, turns.length);
-    if (needed > 0) this.#turn.endAt(this.#overMs(turns[needed - 1] + STAGGER_MS * (ahead - 1)));
+    const turnMs = turns[Math.min(needed, turns.length) - 1];
+    if (turnMs) this.#turn.endAt(this.#overMs(turnMs + STAGGER_MS * (ahead - 1)));
   }
 
   /** When to ask because a turn is over, which lasts for so many milliseconds yet. */
@@ -442,27 +330,32 @@ export class QueuedWaiter implements TicketListener {
 
   /**
    * When to ask because other nodes can notify the ticket than when it last asked; `Infinity` if
-   * that is no reason. Without a quorum of them, it asks soon, to leave the queues. With one, it
+   * that is no reason. Without a quorum of them, it polls, and leaves the queues. With one, it
    * misses no release. But every node should have it: one that has not would notify another in its
    * place, who could not win.
    */
   #joinMs(): number {
-    const { ticket } = this;
     const { hasQuorum, isSubscribing } = this.#notifications;
-    if (!hasQuorum && ticket.isSent) return this.#nowMs + backoffMs(this.#random, this.settings, 0);
-    if (!hasQuorum || isSubscribing || !ticket.canJoin) return Infinity;
-    if (ticket.score === 0) return this.#nowMs; // it was never sent
-    const limits = ticket.isQueued ? BACKOFFS.join : BACKOFFS.recovery;
-    return this.#nowMs + backoffMs(this.#random, limits, this.#inARow.joins);
+    const { isSent, canJoin, score, isQueued } = this.ticket;
+    if (!hasQuorum) {
+      return isSent ? this.#nowMs + backoffMs(this.#random, this.settings, 0) : Infinity;
+    }
+    if (isSubscribing || !canJoin) return Infinity;
+    if (score === 0) return this.#nowMs; // it was never sent
+    return this.#within(isQueued ? JOIN_MS_MAX : RECOVERY_MS_MAX);
   }
 
   /**
    * Half a round trip to one and a half, in milliseconds: a notification is on its way, or will not
    * come.
    */
-  #graceMs(maxMs = Infinity): number {
-    const roundTripMs = Math.min(this.#roundTripMs, maxMs);
-    return Math.max(GRACE_MS_MIN, roundTripMs) * (0.5 + this.#random.fraction());
+  #graceMs(): number {
+    return Math.max(GRACE_MS_MIN, this.#roundTripMs) * (0.5 + this.#random.fraction());
+  }
+
+  /** A random time from now on, at most so many milliseconds later: a crowd spreads. */
+  #within(limitMs: number): number {
+    return this.#nowMs + limitMs * this.#random.fraction();
   }
 
   get #nowMs(): number {

@@ -132,8 +132,6 @@ export class ReleaseNotifications implements ReleaseListener {
 
   onUnsubscribed(nodeIndex: number): void {
     const bit = 1 << nodeIndex;
-    // A node that is gone says so each time that it cannot be reached.
-    if (((this.subscribed | this.#subscribing) & bit) === 0) return;
     this.subscribed &= ~bit;
     this.#waitNoLonger(bit);
   }

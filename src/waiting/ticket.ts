@@ -29,6 +29,28 @@ export interface Wanted {
   readonly mode: "shared" | undefined;
 }
 
+/** Where a ticket stands, by what a quorum of nodes say together. */
+export interface Standing {
+  /** What those say that have put it in their queues. */
+  readonly positions: readonly QueuePosition[];
+  /** How many of them must grant beside those that did. */
+  readonly needed: number;
+  /** When a quorum should have nothing in the way, from now, in milliseconds. */
+  readonly freeInMs: number;
+  /** How many tickets are ahead of it, where most are. */
+  readonly ahead: number;
+  /** Whether it is the last in a queue. */
+  readonly isLast: boolean;
+  /** Whether a key is held, and whether by a client of another library. */
+  readonly isHeld: boolean;
+  readonly foreign: boolean;
+  /**
+   * Whether contenders may have split the vote, so that nobody has the lock; or somebody has it by
+   * a bare quorum.
+   */
+  readonly split: boolean;
+}
+
 /** The ticket of one caller after another, until its client has the lock. */
 export class Ticket implements QueueTicket {
   /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
@@ -155,25 +177,40 @@ export class Ticket implements QueueTicket {
     if (!this.isQueued) this.#joinedOn &= subscribed;
   }
 
-  /** Where it stands on the nodes that have put it in their queues in this round. */
-  positionsIn(round: Round): QueuePosition[] {
-    return this.#positions.flatMap((position, nodeIndex) => {
-      return position && round.queuedBy(nodeIndex) ? position : [];
-    });
-  }
-
   /**
-   * Agrees with the nodes on a score. If theirs differ, it takes a later one that a quorum of them
-   * will have next time: else each contender may be the first on some nodes and on no quorum.
-   *
-   * @param granted How many nodes granted.
+   * Where it stands after an attempt, once a quorum of nodes has granted it or put the ticket in
+   * their queues; agrees with them on a score. If theirs differ, it takes a later one that a quorum
+   * of them will have next time: else each contender may be the first on some nodes and on no
+   * quorum.
    */
-  agree(positions: readonly QueuePosition[], granted: number): void {
+  standingAfter(denied: Round): Standing | undefined {
+    const { granted, pending } = denied;
+    const { quorum } = this.#nodeSet;
+    const positions = this.#positions.flatMap((position, nodeIndex) => {
+      return position && denied.queuedBy(nodeIndex) ? position : [];
+    });
+    if (positions.length + granted < quorum) return undefined;
     // Nodes that granted have put the ticket back with its own score.
     const scores = sorted(positions.map(({ score }) => score), Array(granted).fill(this.score));
     // mutation: scores-stay-apart
-    this.score = Math.max(this.score, scores[this.#nodeSet.quorum - 1] ?? 0);
+    this.score = Math.max(this.score, scores[quorum - 1]);
     this.agreed = true;
+    const timesMs = sorted(positions.map((one) => one.remainingMs), Array(granted).fill(0));
+    // those that have not answered may have nothing in the way
+    const freeInMs = timesMs[Math.max(0, quorum - 1 - pending)];
+    const ahead = Math.max(0, ...positions.map((position) => position.ahead));
+    // mutation: last-asks-ever-more-rarely
+    const isLast = positions.some(({ ahead, length }) => ahead === length - 1);
+    return {
+      positions,
+      needed: quorum - granted,
+      freeInMs,
+      ahead,
+      isLast,
+      isHeld: positions.some(({ value }) => value),
+      foreign: positions.some(({ foreign }) => foreign),
+      split: granted > 0 || freeInMs === 0 && ahead === 0,
+    };
   }
 
   /**

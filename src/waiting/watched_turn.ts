@@ -1,8 +1,8 @@
 /**
  * A turn that is not this ticket's: the client that has it is ahead in the queues. The ticket asks
- * when the turn is over, but not if it was used, which is when a quorum of nodes says that the key
- * was taken. If a lock has ended but keeps its key for a while, the end of that is watched like the
- * end of a turn.
+ * when the turn is over; but if it was used, which is when a quorum of nodes says that the key was
+ * taken, when the key expires. If a lock has ended but keeps its key for a while, the end of that
+ * is watched like the end of a turn.
  *
  * @module
  */
@@ -10,7 +10,10 @@ import { bitCount } from "../quorum/quorum_node.ts";
 
 /** The turn that one ticket watches: of a pool, that for one of its keys at a time. */
 export class WatchedTurn {
-  /** When it is over, by the monotonic clock; `Infinity`: none is watched. */
+  /**
+   * When it is over, by the monotonic clock; or if it was used, when the key expires. `Infinity`:
+   * none is watched.
+   */
   endMs = Infinity;
   /** The index of the pool's key that it is for; `undefined`: the ticket is for no pool. */
   place: number | undefined;
@@ -26,7 +29,7 @@ export class WatchedTurn {
   /** Watches the turn for this key, unless that for another is watched: then returns `false`. */
   watch(place: number | undefined): boolean {
     if (place === this.place) return true;
-    if (this.endMs !== Infinity) return false;
+    if (this.endMs !== Infinity && !this.#isUsed) return false;
     this.place = place;
     this.#takenOn = 0;
     return true;
@@ -45,12 +48,11 @@ export class WatchedTurn {
     if (!this.#isUsed) this.endAt(endMs);
   }
 
-  /** A node says that the key was taken; returns whether the turn is used. */
-  onTaken(nodeIndex: number): boolean {
+  /** A node says that the key was taken, and when it expires. */
+  onTaken(nodeIndex: number, expiryMs: number): void {
     this.#takenOn |= 1 << nodeIndex;
     // mutation: first-overtaken-though-it-took-the-key
-    if (this.#isUsed) this.endMs = Infinity;
-    return this.#isUsed;
+    if (this.#isUsed) this.endMs = expiryMs;
   }
 
   get #isUsed(): boolean {

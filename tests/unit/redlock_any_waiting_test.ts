@@ -91,6 +91,19 @@ Deno.test("a call that waits is told of no key that is free for another", async 
   await acquiring;
 });
 
+Deno.test("a call that hears that one of several was taken asks when the turn for another is over", async () => {
+  const cluster = new Cluster();
+  for (const name of NAMES) cluster.occupy(name);
+  const acquiring = cluster.rejection(cluster.redlock.acquire(NAMES, WAITS));
+  await cluster.advance(100);
+  for (const node of cluster.nodes) node.notify(node.queue("a")[0], "taken", 5_000);
+  for (const node of cluster.nodes) node.notify(node.queue("b")[0], "watch", 50);
+  const sent = await attemptsOf(cluster, () => cluster.advance(60));
+  assertEquals(sent, ["b queues"]);
+  await cluster.close();
+  await acquiring;
+});
+
 Deno.test("a call polls while clients of other libraries have all, whose releases notify nobody", async () => {
   const cluster = new Cluster();
   for (const name of NAMES) cluster.occupy(name, Infinity, "of another library");
