@@ -20,7 +20,7 @@ import { otelListener } from "@hasp/redlock/otel";
 export async function main(addresses: readonly (string | URL)[], signal: AbortSignal): Promise<void> {
   const server = new MemoryRedis();
   const own: Connect = server.connect;
-  const telemetry = otelListener({ tracerProvider: trace, meterProvider: metrics, label: ([name]) => String(name) });
+  const telemetry = otelListener({ tracerProvider: trace, meterProvider: metrics, group: ([name]) => String(name) });
   const onEvent = (event: RedlockEvent) => telemetry(event);
   await using redlock = createRedlock(addresses, { connect: own, onEvent });
   const result: number = await redlock.using("a", { ttlMs: 1_000, signal }, async (lock: Lock) => {

@@ -38,7 +38,7 @@ const FAILURES = ["no-quorum", "lost", "release-failed"] as const;
 
 /** Makes metrics of events. */
 export class LockMetrics {
-  readonly #labelOf: (resources: LockEvent["resources"]) => Attributes;
+  readonly #groupOf: (resources: LockEvent["resources"]) => Attributes;
   readonly #acquireDuration: Histogram;
   readonly #holdDuration: Histogram;
   readonly #held: UpDownCounter;
@@ -52,20 +52,20 @@ export class LockMetrics {
   readonly #woken: WeakSet<LockEvent["resources"]> = new WeakSet();
   /** The attributes of the locks that have not ended, by their resources. */
   readonly #locks: WeakMap<LockEvent["resources"], Attributes> = new WeakMap();
-  /** The labels for which failures are counted. */
-  readonly #labels: Set<unknown> = new Set();
+  /** The groups for which failures are counted. */
+  readonly #groups: Set<unknown> = new Set();
 
   /**
    * @param meter Makes the instruments.
-   * @param labelOf The attributes that follow from the resources of a lock.
-   * @param labelled Whether locks have labels: else failures are counted from the first event on.
+   * @param groupOf The attributes that follow from the resources of a lock.
+   * @param grouped Whether locks have groups: else failures are counted from the first event on.
    */
   constructor(
     meter: Meter,
-    labelOf: (resources: LockEvent["resources"]) => Attributes,
-    labelled: boolean,
+    groupOf: (resources: LockEvent["resources"]) => Attributes,
+    grouped: boolean,
   ) {
-    this.#labelOf = labelOf;
+    this.#groupOf = groupOf;
     this.#acquireDuration = meter.createHistogram("redlock.acquire.duration", {
       description: "Duration of calls, with or without success.",
       unit: "s",
@@ -98,77 +98,77 @@ export class LockMetrics {
       description: "Whether the node is connected: 1 or 0.",
     });
     this.#nodeFailures = counter("redlock.node.failures", "{vote}", "Votes of nodes that failed.");
-    if (!labelled) this.#countFailures({});
+    if (!grouped) this.#countFailures({});
   }
 
   /** Counts failures from 0 on: a rate shows the first one only if there was a 0 before it. */
-  #countFailures(label: Attributes): void {
-    const text = label["redlock.label"];
-    if (this.#labels.has(text)) return;
-    this.#labels.add(text);
-    for (const outcome of FAILURES) this.#fail(outcome, label, 0);
+  #countFailures(group: Attributes): void {
+    const text = group["redlock.group"];
+    if (this.#groups.has(text)) return;
+    this.#groups.add(text);
+    for (const outcome of FAILURES) this.#fail(outcome, group, 0);
   }
 
-  #fail(outcome: typeof FAILURES[number], label: Attributes, count = 1): void {
-    this.#failures.add(count, { ...label, "redlock.outcome": outcome });
+  #fail(outcome: typeof FAILURES[number], group: Attributes, count = 1): void {
+    this.#failures.add(count, { ...group, "redlock.outcome": outcome });
   }
 
   /** Records an event. */
   onEvent(event: RedlockEvent): void {
-    if ("resources" in event) this.#onLockEvent(event, this.#labelOf(event.resources));
+    if ("resources" in event) this.#onLockEvent(event, this.#groupOf(event.resources));
     else if (event.type === "node-connected") this.#connected(event.node, 1);
     else if (event.type === "node-disconnected") this.#connected(event.node, 0);
   }
 
-  #onLockEvent(event: Extract<RedlockEvent, LockEvent>, label: Attributes): void {
-    this.#countFailures(label);
+  #onLockEvent(event: Extract<RedlockEvent, LockEvent>, group: Attributes): void {
+    this.#countFailures(group);
     switch (event.type) {
       case "attempt":
-        return this.#onAttempt(event, label);
+        return this.#onAttempt(event, group);
       case "woken":
         this.#woken.add(event.resources);
         return;
       case "acquired": {
-        const attributes = { ...label, ...modeOf(event) };
+        const attributes = { ...group, ...modeOf(event) };
         this.#recordCall(event.elapsedMs, "acquired", attributes);
         this.#locks.set(event.resources, attributes);
         return this.#held.add(1, attributes);
       }
       case "denied":
-        if (event.reason === "no-quorum") this.#fail(event.reason, label);
-        return this.#recordCall(event.elapsedMs, event.reason, { ...label, ...modeOf(event) });
+        if (event.reason === "no-quorum") this.#fail(event.reason, group);
+        return this.#recordCall(event.elapsedMs, event.reason, { ...group, ...modeOf(event) });
       case "extended":
-        return this.#extensions.add(1, { ...label, "redlock.outcome": "extended" });
+        return this.#extensions.add(1, { ...group, "redlock.outcome": "extended" });
       case "extend-failed":
-        return this.#extensions.add(1, { ...label, "redlock.outcome": "failed" });
+        return this.#extensions.add(1, { ...group, "redlock.outcome": "failed" });
       case "lost":
       case "released":
       case "handed-over":
       case "release-failed":
-        return this.#endHold(event, label);
+        return this.#endHold(event, group);
     }
   }
 
-  #onAttempt({ resources, granted, votes }: AttemptEvent, label: Attributes): void {
-    this.#attempts.add(1, { ...label, "redlock.granted": granted });
-    if (this.#woken.delete(resources) && granted) this.#handoffs.add(1, label);
+  #onAttempt({ resources, granted, votes }: AttemptEvent, group: Attributes): void {
+    this.#attempts.add(1, { ...group, "redlock.granted": granted });
+    if (this.#woken.delete(resources) && granted) this.#handoffs.add(1, group);
     for (const { node, outcome } of votes) {
       if (outcome === "granted" || outcome === "denied") continue;
       this.#nodeFailures.add(1, { "redlock.node": node, "redlock.outcome": outcome });
     }
   }
 
-  #recordCall(elapsedMs: number, outcome: string, label: Attributes): void {
-    this.#acquireDuration.record(elapsedMs / 1_000, { ...label, "redlock.outcome": outcome });
+  #recordCall(elapsedMs: number, outcome: string, group: Attributes): void {
+    this.#acquireDuration.record(elapsedMs / 1_000, { ...group, "redlock.outcome": outcome });
   }
 
   /** Records the end of a lock, unless it was recorded: a lost lock may still be released. */
-  #endHold(event: EndEvent, label: Attributes): void {
+  #endHold(event: EndEvent, group: Attributes): void {
     const { type, resources, heldMs } = event;
     const attributes = this.#locks.get(resources);
     if (!attributes) return;
     this.#locks.delete(resources);
-    if (type === "lost" || type === "release-failed") this.#fail(type, label);
+    if (type === "lost" || type === "release-failed") this.#fail(type, group);
     this.#held.add(-1, attributes);
     const reason = type === "lost" ? { "redlock.reason": event.reason } : {};
     this.#holdDuration.record(heldMs / 1_000, {

@@ -33,17 +33,17 @@ type EndOfCall = Extract<RedlockEvent, { type: "acquired" | "denied" }>;
 /** Makes spans of events. */
 export class LockSpans {
   readonly #tracer: Tracer;
-  readonly #labelOf: (resources: Resources) => Attributes;
+  readonly #groupOf: (resources: Resources) => Attributes;
   readonly #calls: WeakMap<Resources, CallEvent[]> = new WeakMap();
   readonly #holds: WeakMap<Resources, Span> = new WeakMap();
 
   /**
    * @param tracer Makes the spans.
-   * @param labelOf The attributes that follow from the resources of a lock.
+   * @param groupOf The attributes that follow from the resources of a lock.
    */
-  constructor(tracer: Tracer, labelOf: (resources: Resources) => Attributes) {
+  constructor(tracer: Tracer, groupOf: (resources: Resources) => Attributes) {
     this.#tracer = tracer;
-    this.#labelOf = labelOf;
+    this.#groupOf = groupOf;
   }
 
   /** Records an event. */
@@ -95,7 +95,7 @@ export class LockSpans {
     const attributes = {
       ...options.attributes,
       "redlock.resources": [...resources],
-      ...this.#labelOf(resources),
+      ...this.#groupOf(resources),
     };
     return this.#tracer.startSpan(name, { ...options, attributes });
   }

@@ -33,8 +33,8 @@
  * - `redlock.handoffs`: locks that a waiting call acquired as soon as it was notified.
  * - `redlock.extensions`: tries to extend a lock. `redlock.outcome` is `extended` or `failed`.
  * - `redlock.failures`: what needs attention. `redlock.outcome` is `no-quorum` for calls, `lost` or
- *   `release-failed` for locks. The counters begin with 0 at the first event; with a label, at the
- *   first event of that label.
+ *   `release-failed` for locks. The counters begin with 0 at the first event; with a group, at the
+ *   first event of that group.
  * - `redlock.node.connected`: 1 if the node, `redlock.node`, is connected, else 0.
  * - `redlock.node.failures`: votes of nodes that failed. `redlock.outcome` is `failed`, `timed-out`
  *   or `quarantined`.

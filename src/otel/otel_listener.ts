@@ -28,31 +28,31 @@ export interface OtelOptions {
   meterProvider?: { getMeter(name: string): unknown } | undefined;
   /**
    * Function that returns the kind of a lock from its resources, such as `invoice` for
-   * `["invoice:42"]`. It becomes the attribute `redlock.label` of spans and metrics about locks. It
+   * `["invoice:42"]`. It becomes the attribute `redlock.group` of spans and metrics about locks. It
    * must have few different results, because each is a series of each metric. The resources
-   * themselves are attributes of spans alone. If the function throws, there is no label.
+   * themselves are attributes of spans alone. If the function throws, there is no group.
    *
-   * @default {no label}
+   * @default {no group}
    */
-  label?: ((resources: readonly string[]) => string) | undefined;
+  group?: ((resources: readonly string[]) => string) | undefined;
 }
 
 /**
  * Makes a listener that records spans and metrics with OpenTelemetry. One listener may serve
  * several clients; then `redlock.node.connected` is that of the client which emitted last.
  *
- * @param options Where spans and metrics go, and a label for metrics.
+ * @param options Where spans and metrics go, and a group for metrics.
  * @returns The listener, for `onEvent`.
- * @throws {TypeError} If an option is unknown, or `label` is no function.
+ * @throws {TypeError} If an option is unknown, or `group` is no function.
  *
- * @example A label, and a listener of one's own beside it
+ * @example A group, and a listener of one's own beside it
  * ```ts
  * import { assert } from "@std/assert";
  * import { createRedlock, type RedlockEvent } from "@hasp/redlock";
  * import { otelListener } from "@hasp/redlock/otel";
  * import { startNodes } from "@hasp/redlock/testing";
  *
- * const telemetry = otelListener({ label: ([resource]) => resource.split(":")[0] });
+ * const telemetry = otelListener({ group: ([resource]) => resource.split(":")[0] });
  * const types: string[] = [];
  * const onEvent = (event: RedlockEvent) => {
  *   telemetry(event);
@@ -65,20 +65,20 @@ export interface OtelOptions {
  * ```
  */
 export function otelListener(options: OtelOptions = {}): EventListener {
-  checkOptions("create listener", options, ["tracerProvider", "meterProvider", "label"]);
-  const { tracerProvider = trace, meterProvider = metrics, label } = options;
-  checkAll("create listener", { label }, { label: FUNCTION });
-  const labelOf = (resources: readonly string[]): Attributes => {
+  checkOptions("create listener", options, ["tracerProvider", "meterProvider", "group"]);
+  const { tracerProvider = trace, meterProvider = metrics, group } = options;
+  checkAll("create listener", { group }, { group: FUNCTION });
+  const groupOf = (resources: readonly string[]): Attributes => {
     try {
-      return label ? { "redlock.label": label(resources) } : {};
+      return group ? { "redlock.group": group(resources) } : {};
     } catch {
-      return {}; // a span without a label is worth more than none
+      return {}; // a span without a group is worth more than none
     }
   };
-  const spans = new LockSpans(tracerProvider.getTracer(SCOPE) as Tracer, labelOf);
+  const spans = new LockSpans(tracerProvider.getTracer(SCOPE) as Tracer, groupOf);
   let measured: LockMetrics | undefined; // made late, because a meter of no provider stays one
   return (event) => {
-    measured ??= new LockMetrics(meterProvider.getMeter(SCOPE) as Meter, labelOf, !!label);
+    measured ??= new LockMetrics(meterProvider.getMeter(SCOPE) as Meter, groupOf, !!group);
     measured.onEvent(event);
     spans.onEvent(event);
   };

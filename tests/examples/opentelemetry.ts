@@ -14,5 +14,5 @@ export function startTelemetry(spanProcessor: SpanProcessor, reader: MetricReade
   metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
 }
 
-/** Pass it as `onEvent`. Locks such as `invoice:42` have the label `invoice`. */
-export const telemetry = otelListener({ label: ([resource]) => resource.split(":")[0] });
+/** Pass it as `onEvent`. Locks such as `invoice:42` have the group `invoice`. */
+export const telemetry = otelListener({ group: ([resource]) => resource.split(":")[0] });

@@ -120,10 +120,10 @@ function everyEvent(): RedlockEvent[] {
 }
 
 /** The page of the exporter after these events. */
-async function pageOf(events: readonly RedlockEvent[], label?: () => string): Promise<Sample[]> {
+async function pageOf(events: readonly RedlockEvent[], group?: () => string): Promise<Sample[]> {
   const exporter = new PrometheusExporter({ preventServerStart: true });
   const meterProvider = new MeterProvider({ readers: [exporter] });
-  const listener = otelListener({ meterProvider, label });
+  const listener = otelListener({ meterProvider, group });
   for (const event of events) listener(event);
   const { resourceMetrics } = await exporter.collect();
   await meterProvider.shutdown();
@@ -159,13 +159,13 @@ Deno.test("Prometheus example serves a page with what the locks of a client did"
   }
 });
 
-Deno.test("otelListener() names no resource in a metric, but for its label", async () => {
+Deno.test("otelListener() names no resource in a metric, but for its group", async () => {
   const plain = await pageOf(everyEvent());
   assertEquals(plain.some(({ labels }) => Object.values(labels).join().includes("invoice")), false);
-  const labelled = await pageOf(everyEvent(), () => "invoice");
-  const withLabel = labelled.filter(({ labels }) => labels.redlock_label === "invoice");
+  const grouped = await pageOf(everyEvent(), () => "invoice");
+  const withGroup = grouped.filter(({ labels }) => labels.redlock_group === "invoice");
   assertEquals(
-    new Set(withLabel.map(({ name }) => name.replace(/_(total|count|sum|bucket)$/u, ""))),
+    new Set(withGroup.map(({ name }) => name.replace(/_(total|count|sum|bucket)$/u, ""))),
     new Set([
       ...["redlock_acquire_duration", "redlock_hold_duration", "redlock_held", "redlock_attempts"],
       ...["redlock_handoffs", "redlock_extensions", "redlock_failures"],
@@ -230,15 +230,15 @@ Deno.test("otelListener() counts failures from 0 on, before the first of them", 
   const { type, node } = { type: "node-connected", node: "redis://127.0.0.1:1" } as const;
   const failuresOf = (samples: readonly Sample[]) =>
     samples.filter(({ name }) => name === "redlock_failures_total").map(({ labels, value }) => {
-      return [labels.redlock_label, labels.redlock_outcome, value];
+      return [labels.redlock_group, labels.redlock_outcome, value];
     });
   assertEquals(failuresOf(await pageOf([{ type, node }])), [
     [undefined, "no-quorum", 0],
     [undefined, "lost", 0],
     [undefined, "release-failed", 0],
   ]);
-  const labelled = await pageOf([{ type, node }, everyEvent()[2]], () => "invoice");
-  assertEquals(failuresOf(labelled), [
+  const grouped = await pageOf([{ type, node }, everyEvent()[2]], () => "invoice");
+  assertEquals(failuresOf(grouped), [
     ["invoice", "no-quorum", 0],
     ["invoice", "lost", 0],
     ["invoice", "release-failed", 0],

@@ -56,8 +56,8 @@ function assertParent(spans: readonly ReadableSpan[], parent: Span): void {
   }
 }
 
-Deno.test("otelListener() refuses an option that it does not know, and a label that is no function", () => {
-  const given: object[] = [{ lable: () => "job" }, { label: "job" }];
+Deno.test("otelListener() refuses an option that it does not know, and a group that is no function", () => {
+  const given: object[] = [{ groop: () => "job" }, { group: "job" }];
   for (const options of given) {
     assertThrows(() => otelListener(options), TypeError, Object.keys(options)[0]);
   }
@@ -84,7 +84,7 @@ Deno.test("otelListener() makes spans of a call and its lock below the span of t
   const { attributes, events: [{ name, attributes: attempt = {} }] } = spans[0];
   assertEquals(attributes, {
     "redlock.resources": ["invoice:42"],
-    "redlock.label": "invoice",
+    "redlock.group": "invoice",
     "redlock.outcome": "acquired",
     "redlock.attempts": 1,
     "redlock.holder": holder,
@@ -103,7 +103,7 @@ Deno.test("otelListener() makes spans of a call and its lock below the span of t
   assertGreater(votes.length, 1);
   assert(votes.every((vote) => /^redis:\/\/127\.0\.0\.1:\d+ granted$/u.test(vote)), `${votes}`);
   const global = { exporter: metricExporter, reader: globalReader };
-  const outcome = { "redlock.label": "invoice", "redlock.outcome": "released" };
+  const outcome = { "redlock.group": "invoice", "redlock.outcome": "released" };
   assertEquals(await pointsOf("redlock.hold.duration s", global), [[outcome, 1]]);
 });
 
@@ -163,7 +163,7 @@ Deno.test("otelListener() ends the span of a lock that is handed over, and links
   assertEquals(from, [undefined, undefined, given.holder, given.holder, undefined]);
   const global = { exporter: metricExporter, reader: globalReader };
   const held = await pointsOf("redlock.held {lock}", global);
-  assert(held.some((point) => isEqual(point, [{ "redlock.label": "moved" }, 0])), `${held}`);
+  assert(held.some((point) => isEqual(point, [{ "redlock.group": "moved" }, 0])), `${held}`);
 });
 
 Deno.test("otelListener() marks a call as an error if too few nodes answer, and a lock if it is lost", async () => {
@@ -220,13 +220,13 @@ function measuring() {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   const reader = new PeriodicExportingMetricReader({ exporter, ...NEVER });
   const meterProvider = new MeterProvider({ readers: [reader] });
-  const onEvent = otelListener({ meterProvider, label: () => "job" });
+  const onEvent = otelListener({ meterProvider, group: () => "job" });
   const points = (name: string) => pointsOf(name, { exporter, reader });
   return { onEvent, points, [Symbol.asyncDispose]: () => meterProvider.shutdown() };
 }
 
-const LABEL = { "redlock.label": "job" };
-const labelled = (outcome: string) => ({ ...LABEL, "redlock.outcome": outcome });
+const GROUP = { "redlock.group": "job" };
+const grouped = (outcome: string) => ({ ...GROUP, "redlock.outcome": outcome });
 
 Deno.test("otelListener() measures calls and locks", async () => {
   await using nodes = await startNodes(2);
@@ -238,11 +238,11 @@ Deno.test("otelListener() measures calls and locks", async () => {
     nodeTimeoutMs: 5_000,
   });
   const lock = await redlock.acquire("a");
-  assertEquals(await points("redlock.held {lock}"), [[LABEL, 1]]);
+  assertEquals(await points("redlock.held {lock}"), [[GROUP, 1]]);
   assertEquals(await points("redlock.failures {failure}"), [
-    [labelled("no-quorum"), 0],
-    [labelled("lost"), 0],
-    [labelled("release-failed"), 0],
+    [grouped("no-quorum"), 0],
+    [grouped("lost"), 0],
+    [grouped("release-failed"), 0],
   ]);
   await lock.extend();
   await assertRejects(() => redlock.acquire("a"), LockHeldError);
@@ -257,27 +257,27 @@ Deno.test("otelListener() measures calls and locks", async () => {
   await assertRejects(() => kept.release(), QuorumError);
   await assertRejects(() => redlock.acquire("d"), QuorumError);
   assertEquals(await points("redlock.acquire.duration s"), [
-    [labelled("acquired"), 3],
-    [labelled("held"), 1],
-    [labelled("aborted"), 1],
-    [labelled("no-quorum"), 1],
+    [grouped("acquired"), 3],
+    [grouped("held"), 1],
+    [grouped("aborted"), 1],
+    [grouped("no-quorum"), 1],
   ]);
   assertEquals(await points("redlock.hold.duration s"), [
-    [labelled("released"), 1],
-    [{ ...labelled("lost"), "redlock.reason": "expired" }, 1],
-    [labelled("release-failed"), 1],
+    [grouped("released"), 1],
+    [{ ...grouped("lost"), "redlock.reason": "expired" }, 1],
+    [grouped("release-failed"), 1],
   ]);
-  assertEquals(await points("redlock.held {lock}"), [[LABEL, 0]]);
+  assertEquals(await points("redlock.held {lock}"), [[GROUP, 0]]);
   assertEquals(await points("redlock.failures {failure}"), [
-    [labelled("no-quorum"), 1],
-    [labelled("lost"), 1],
-    [labelled("release-failed"), 1],
+    [grouped("no-quorum"), 1],
+    [grouped("lost"), 1],
+    [grouped("release-failed"), 1],
   ]);
-  assertEquals(await points("redlock.extensions {try}"), [[labelled("extended"), 1]]);
+  assertEquals(await points("redlock.extensions {try}"), [[grouped("extended"), 1]]);
   assertEquals(await points("redlock.handoffs {lock}"), []); // nobody waited
   assertEquals(await points("redlock.attempts {attempt}"), [
-    [{ ...LABEL, "redlock.granted": true }, 3],
-    [{ ...LABEL, "redlock.granted": false }, 2],
+    [{ ...GROUP, "redlock.granted": true }, 3],
+    [{ ...GROUP, "redlock.granted": false }, 2],
   ]);
 });
 
@@ -294,7 +294,7 @@ for (const type of ["attempt", "acquired", "extended"]) {
     const use = async () => await (await redlock.acquire("a")).extend();
     await use().catch(() => {});
     const held = await measured.points("redlock.held {lock}");
-    assertEquals(held, type === "attempt" ? [] : [[LABEL, 0]]);
+    assertEquals(held, type === "attempt" ? [] : [[GROUP, 0]]);
   });
 }
 
@@ -336,7 +336,7 @@ Deno.test("otelListener() counts the locks that a notification handed on", async
     await lock.release();
     await (await waiting).release();
     const [[attributes, handoffs]] = await points("redlock.handoffs {lock}");
-    assertEquals(attributes, LABEL);
+    assertEquals(attributes, GROUP);
     assertGreater(handoffs, 0);
   });
 });
