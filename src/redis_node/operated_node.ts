@@ -143,13 +143,12 @@ const ROLES: ReadonlyMap<string, NodeDiagnosis["role"]> = new Map([
 ]);
 
 /**
- * The commands on the node's own connection. `TIME` comes first, because its reply shows the clock
- * and the round trip. `SET` with `XX` sets no key that is missing, but a server that would refuse a
+ * The commands on the node's own connection, behind `TIME`, whose reply shows the clock and the
+ * round trip. `SET` with `XX` sets no key that is missing, but a server that would refuse a
  * lock refuses it for the same reason.
  */
 function commandsOn(key: string): readonly (readonly string[])[] {
   return [
-    ["TIME"],
     ["INFO"],
     ["CONFIG", "GET", "appendfsync"],
     ["SET", key, "", "XX", "PX", "1"],
@@ -159,6 +158,7 @@ function commandsOn(key: string): readonly (readonly string[])[] {
     ["SCAN", "0", "COUNT", "1", "TYPE", "string"],
   ];
 }
+const TIME_COMMAND: readonly string[] = ["TIME"];
 const RUN_ID_COMMAND: readonly string[] = ["INFO", "server"];
 const SUBSCRIBE_COMMAND: readonly string[] = ["SUBSCRIBE", CHANNEL];
 
@@ -222,23 +222,18 @@ async function repliesOfOneThatAnswers(node: RedisNode, key: string): Promise<Re
 async function repliesOf(
   connection: CommandSender,
   { clock }: TimerWheel,
-  [first, ...others]: readonly (readonly string[])[],
+  commands: readonly (readonly string[])[],
 ): Promise<Replies> {
   // The first connection is ready at some moment before its first reply, so the round trip of the
   // second is measured.
-  if (connection.readyAtMs === Infinity) await repliesTo(connection, [first]);
+  if (connection.readyAtMs === Infinity) await repliesTo(connection, [TIME_COMMAND]);
   const askedAtMs = clock.monotonicMs();
-  const timed = repliesTo(connection, [first]).then(([reply]) => {
-    return { reply, roundTripMs: connection.receivedAtMs - askedAtMs, wallMs: clock.wallMs() };
+  const timed = repliesTo(connection, [TIME_COMMAND]).then(([time]) => {
+    return { time, roundTripMs: connection.receivedAtMs - askedAtMs, wallMs: clock.wallMs() };
   });
-  const [{ reply, ...times }, replies] = await Promise.all([timed, repliesTo(connection, others)]);
-  const names = [first, ...others].map(([name]) => name);
-  const texts = [reply, ...replies].map(textReply);
-  return {
-    ...times,
-    askedAtMs,
-    byCommand: new Map(names.map((name, index) => [name, texts[index]])),
-  };
+  const [{ time, ...times }, replies] = await Promise.all([timed, repliesTo(connection, commands)]);
+  const byCommand = new Map(commands.map(([name], index) => [name, textReply(replies[index])]));
+  return { ...times, askedAtMs, byCommand: byCommand.set("TIME", textReply(time)) };
 }
 
 /** Opens one more connection for a question, unless the node is closed, and closes it. */
