@@ -137,10 +137,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   release(request: QuorumRequest, nodeIndex: number): void {
-    const operation = releaseOperation(request);
-    if (request.mayHaveKeys!(nodeIndex)) this.#sendGrouped(operation, request, nodeIndex);
+    const { crowded } = this.connection;
     // No key of it is there, and a server that hangs should not get one more command for each lock.
-    else this.#sendIfRoom(operation, request, nodeIndex);
+    if (crowded && !request.mayHaveKeys!(nodeIndex)) request.answer(nodeIndex, UNSENT, crowded);
+    else this.#sendGrouped(releaseOperation(request), request, nodeIndex);
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
@@ -254,14 +254,13 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     } else if (others === ALONE) {
       this.#onAnswer(reply, asked, nodeIndex);
     } else {
-      this.#onGroupReply(reply, operation, [request, ...others], nodeIndex);
+      this.#onGroupReply(reply, asked, nodeIndex);
     }
   }
 
   #onGroupReply(
     reply: RawReply,
-    operation: Operation,
-    requests: readonly QuorumRequest[],
+    { operation, request: first, others }: Asked,
     nodeIndex: number,
   ): void {
     // Each alone may be allowed: it needs no MGET, and in a cluster its key is in one slot.
@@ -269,10 +268,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     if (refused) this.#groups = false;
     const error = reply instanceof ReplyError ? reply : null;
     const replies = Array.isArray(reply) ? reply : [];
-    for (let index = 0; index < requests.length; index++) {
+    for (let index = 0; index <= others.length; index++) {
       // mutation: group-answers-the-neighbour
       const answer: RawReply = replies[index] ?? error;
-      const request = requests[index];
+      const request = index === 0 ? first : others[index - 1];
       if (refused) this.#send(operation, request, nodeIndex);
       else this.#onAnswer(answer, { operation, request }, nodeIndex);
     }
