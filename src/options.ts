@@ -68,7 +68,9 @@ export interface RedlockOptions {
   signal?: AbortSignal | undefined;
   /**
    * Timeout for one node's answer to one command, in milliseconds; greater than 0 and finite. It
-   * starts when the command is sent, or when the first connection to the node is ready.
+   * starts when the command is sent, or when the first connection to the node is ready. To have a
+   * call wait for more than 2 000, set it for the client: connections that are silent for longer
+   * than that, or than twice the client's timeout, are replaced.
    *
    * A connection is given up if replies are due on it and it is silent for 2 s, or for twice the
    * client's own `nodeTimeoutMs` if that is longer: so set one above 1 000 on the client.
@@ -199,9 +201,10 @@ export interface RedlockOptions {
    */
   atLeastMs?: number | undefined;
   /**
-   * Called for every event. An exception that it throws is ignored. Without it, a client warns by
-   * `console.warn` when a node has been unreachable for a minute, when a lock was lost, and when a
-   * hundred clients are open: once each.
+   * Called for every event; as an option of a call, for those of its lock, and not of nodes. An
+   * exception that it throws is ignored. Without it, a client warns by `console.warn` when a node
+   * has been unreachable for a minute, when a lock was lost, and when a hundred clients are open:
+   * once each.
    *
    * @default {no listener}
    */
