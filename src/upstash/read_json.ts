@@ -10,14 +10,18 @@
  */
 const RESPONSE_BYTES_MAX = 1_048_576;
 
+/** Workers from before November 2024 refuse `cache`. */
+const UNCACHED = "cache" in Request.prototype ? { cache: "no-store" } as const : {};
+
 /**
  * Sends a request. It is sent nowhere else: a redirect could lead the values of locks to another
- * server, and in some runtimes the token, too.
+ * server, and in some runtimes the token, too. The response comes from no cache: Next keeps even
+ * those to `POST`.
  *
  * @throws {Error} If the response is a redirect.
  */
 export async function request(url: URL, init: RequestInit): Promise<Response> {
-  const response = await fetch(url, { ...init, redirect: "manual" });
+  const response = await fetch(url, { ...init, ...UNCACHED, redirect: "manual" });
   const { status, type, body } = response;
   // A browser hides the status.
   if (type !== "opaqueredirect" && (status < 300 || status > 399)) return response;

@@ -99,6 +99,26 @@ Deno.test("upstashNode() follows no redirect with a subscription, and waiting ca
   assertEquals(elsewhere.requests, 0);
 });
 
+Deno.test("upstashNode() takes no reply from the cache of a runtime's fetch", async () => {
+  const { fetch } = globalThis;
+  const cache = new Map<string, Promise<Response>>();
+  globalThis.fetch = async (url, init: RequestInit & { cache?: string } = {}) => { // as Next does
+    if (init.cache === "no-store") return fetch(url, init);
+    const key = `${url} ${init.body}`;
+    const response = cache.get(key) ?? fetch(url, init);
+    cache.set(key, response);
+    return (await response).clone();
+  };
+  try {
+    await using scene = await Scene.of({});
+    assertEquals((await scene.waiter.inspect("invoice:42")).held, false);
+    await using _lock = await scene.holder.acquire("invoice:42");
+    assertEquals((await scene.waiter.inspect("invoice:42")).held, true);
+  } finally {
+    globalThis.fetch = fetch;
+  }
+});
+
 Deno.test("upstashNode() lets no two clients hold the lock at once while nodes die and hang, and requests are late or lost", async () => {
   await using servers = await startServers(5);
   const bridges = new Map(servers.map(({ url }) => [
