@@ -158,9 +158,9 @@ export const POOL_SCENARIOS: readonly Scenario[] = [
       ...EIGHT.map((name) => [holds(name, 2_000)]),
       ...EIGHT.map((_, index) => [waits(100 + 100 * index, { resources: EIGHT })]),
     ],
-    network: { delayMs: 40, jitterMs: 20 },
+    network: { delayMs: 40, jitterMs: 40 },
     healAtMs: 8_000,
-    missing: all(...EIGHT.map((_, index) => expectSoon(index + 8, 2_000, 700))),
+    missing: all(...EIGHT.map((_, index) => expectSoon(index + 8, 2_000, 680))),
     catches: ["turn-of-a-pool-kept-for-one"],
   }),
 ];
