@@ -304,13 +304,13 @@ export class HeldLock extends TimerEntry {
    * does nothing from then on.
    *
    * @throws {LockLostError} If it is not held.
-   * @throws {TypeError} If it is in shared mode.
+   * @throws {TypeError} If it is in shared mode, or a node does not support adopting.
    */
   handOver(): void {
     const { resources, settings: { onEvent }, round } = this;
-    if (round.mode) {
-      throw new TypeError(`Cannot hand over ${lockName(resources)} as it is in shared mode`);
-    }
+    const unable = this.client.nodes.find(({ adopt }) => !adopt); // nobody could have it then
+    const why = round.mode ? "it is in shared mode" : unable && `${unable.name} cannot adopt`;
+    if (why) throw new TypeError(`Cannot hand over ${lockName(resources)} as ${why}`);
     this.throwIfOver("hand over");
     // mutation: giver-keeps-holding
     this.#finish("handed-over");

@@ -210,7 +210,7 @@ export class Lock implements AsyncDisposable {
    * and its resources. A secret, because it is enough to take the lock, and to read the resources.
    * It has no time limit of its own.
    * @throws {LockLostError} If the lock is not held: lost, released, or handed over before.
-   * @throws {TypeError} If the lock is in shared mode.
+   * @throws {TypeError} If the lock is in shared mode, or a node does not support adopting.
    * @experimental until 1.0
    */
   handOver(): string {

@@ -158,10 +158,16 @@ Deno.test("a mode that there is not is refused", async () => {
   );
 });
 
-Deno.test("a lock in shared mode cannot be handed over, and stays held", async () => {
+Deno.test("a lock in shared mode, or of a node that cannot adopt, is not handed over and stays held", async () => {
   const cluster = new Cluster();
-  const lock = await cluster.lock(READ);
-  const { message } = assertThrows(() => lock.handOver(), TypeError);
-  assertEquals(message, 'Cannot hand over lock "a" as it is in shared mode');
-  assertEquals(lock.held, true);
+  const [reader, writer] = [await cluster.lock(READ), await cluster.lock({}, "b")];
+  Object.assign(cluster.nodes[1], { adopt: undefined });
+  const messages = [reader, writer].map((it) =>
+    assertThrows(() => it.handOver(), TypeError).message
+  );
+  assertEquals(messages, [
+    'Cannot hand over lock "a" as it is in shared mode',
+    'Cannot hand over lock "b" as node1 cannot adopt',
+  ]);
+  assertEquals([reader.held, writer.held], [true, true]);
 });
