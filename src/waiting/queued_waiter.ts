@@ -171,9 +171,9 @@ export class QueuedWaiter implements TicketListener {
   async wait(attempt: number, limitMs: number, denied: Round): Promise<void> {
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
     this.#unanswered = denied.unanswered;
-    const young = denied.unanswered &&
+    const inQuarantine = denied.unanswered &&
       denied.votes.some(({ outcome }) => outcome === "quarantined");
-    this.#pacedUntilMs = young ? this.#within(PACE_MS_MAX) : 0;
+    this.#pacedUntilMs = inQuarantine ? this.#within(PACE_MS_MAX) : 0;
     this.#notifiedMs = Infinity;
     if (this.#news.notifiedBy !== 0) this.#planNotified();
     this.#unheard = denied;
@@ -280,10 +280,12 @@ export class QueuedWaiter implements TicketListener {
   #hearVotes(): void {
     const standing = this.#unheard && this.ticket.standingAfter(this.#unheard);
     if (!standing) return;
+    const { ahead, isLast, isHeld, foreign, split } = standing;
     this.#unheard = undefined;
-    this.resource.noteHolder(standing.foreign, this.#nowMs);
-    this.#splits = standing.split ? this.#splits + 1 : 0;
-    const askedInVain = this.notified && this.#keys.length > 1 && standing.isHeld;
+    this.resource.noteHolder(foreign, this.#nowMs);
+    this.#splits = split ? this.#splits + 1 : 0;
+    this.#staggerMs = STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
+    const askedInVain = this.notified && this.#keys.length > 1 && isHeld;
     if (askedInVain) this.#pacedUntilMs = this.#within(PACE_MS_MAX);
     this.#planOvertaking(standing);
     const askMs = this.#nowMs + this.#delayMs(standing);
@@ -306,7 +308,6 @@ export class QueuedWaiter implements TicketListener {
       const pollMsMax = this.resource.nextPollMsMax(this.#nowMs, freeInMs, retryDelayMs);
       delaysMs.push(pollMsMax * this.#random.fraction());
     }
-    this.#staggerMs = STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
     const often = isLast || ahead <= AHEAD_MAX;
     if (freeInMs > 0) delaysMs.push(freeInMs * (often ? 1 : times) + this.#staggerMs);
     // mutation: unnotified-waiter-never-asks
@@ -353,7 +354,7 @@ export class QueuedWaiter implements TicketListener {
     return Math.max(GRACE_MS_MIN, this.#roundTripMs) * (0.5 + this.#random.fraction());
   }
 
-  /** A random time from now on, at most so many milliseconds later: a crowd spreads. */
+  /** A random time, at most so many milliseconds from now, so that a crowd does not ask at once. */
   #within(limitMs: number): number {
     return this.#nowMs + limitMs * this.#random.fraction();
   }
