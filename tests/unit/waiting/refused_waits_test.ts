@@ -51,7 +51,13 @@ Deno.test("LockHeldError.waiters is the length of the longest queue that a node 
   }
   callers.call("polls", { waitMs: 500, notify: false });
   await callers.advance(500);
-  assertEquals(callers.error<LockHeldError>("polls").waiters, undefined);
+  callers.call("polls from now on", { waitMs: 5_000 });
+  await callers.advance(500);
+  for (const node of callers.nodes) node.cut();
+  await callers.advance(5_000);
+  for (const who of ["polls", "polls from now on"]) {
+    assertEquals(callers.error<LockHeldError>(who).waiters, undefined, who);
+  }
 });
 
 // Events
