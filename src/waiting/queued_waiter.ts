@@ -211,8 +211,6 @@ export class QueuedWaiter implements TicketListener {
   }
 
   onQueueMessage(nodeIndex: number, { notice, waitMs, place }: QueueMessage): void {
-    // the lock is this client's: its release takes the ticket out and notifies the next
-    if (this.parked) return;
     const news = this.#news;
     if (notice === "turn" || notice === "beside") {
       if (news.notifiedBy === 0) {

@@ -217,6 +217,18 @@ for (const [ahead, firstMs] of [[1, 50], [2, 100], [5, 150], [30, 150]]) {
   });
 }
 
+Deno.test("a call that finds the key free asks when the turns of a first that is stuck are over on a quorum", async () => {
+  const callers = await blocked(["first"], {}, 3, (nodes) => {
+    nodes.forEach((node, index) => node.enqueue("a", `stuck:1:${[50, 200, 400][index]}`));
+  });
+  for (const node of callers.nodes) node.delete("a"); // and notify nobody
+  const startMs = callers.nowMs;
+  callers.notify([callers.nodes[0]]);
+  await callers.advance(1_000);
+  const [found, overtook] = callers.asksMs(startMs).slice(2);
+  assert(found === 0 && overtook >= 200 && overtook <= 202, `${found}, ${overtook}`);
+});
+
 // Keys that expire, and idleness
 
 for (const [ahead, steps] of [[0, 0], [1, 1], [7, 2]]) {
