@@ -4,6 +4,7 @@
  */
 import { assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { createRedlock, type Redlock, slots } from "../../mod.ts";
+import { ACQUIRE_ANY } from "../../src/redis_node/scripts/pool.ts";
 import { eventually } from "../support/eventually.ts";
 import { commandsSentTo } from "../support/monitor.ts";
 import { lockAsForeigner } from "../support/foreign_client.ts";
@@ -31,6 +32,18 @@ Deno.test("of an idle pool, a lock costs each node one SET and one EVALSHA, and 
   });
   for (const counts of sent) assertEquals(counts, { set: 3, evalsha: 3 });
   assertEquals([names.length, new Set(names).size], [3, 1]);
+});
+
+Deno.test("a caller overtakes nine thousand that wait for the same pool", async () => {
+  await using servers = await startServers(1);
+  const command = (...args: (string | number)[]) => servers[0].command(...args);
+  const fill = `for i = 1, 9001 do for k = 1, 2 do
+    redis.call('ZADD', 'hasp:queue:' .. KEYS[k], i, i .. ':1:50:.' .. k) end end`;
+  await command("EVAL", fill, 2, "a", "b");
+  await command("SET", "hasp:turn:a", "1:1:50:.1", "PX", 1_000); // the record of one that is over
+  const args = ["1", "value", "10000", "", "9001:1:50:.", "9001", ""];
+  assertEquals(await command("EVAL", ACQUIRE_ANY.source, 2, "a", "b", ...args), 1);
+  assertEquals(await command("EXISTS", "hasp:queue:a", "hasp:queue:b"), 0);
 });
 
 /** Who works on what, by name. */

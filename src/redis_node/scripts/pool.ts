@@ -65,9 +65,10 @@ if not blocked then
   for _, one in ipairs(overtaken or {}) do leaving[#leaving + 1] = poolIdOf(one) end
   for index, other in ipairs(ticket and KEYS or {}) do
     if index ~= number then
-      local tickets = {}
-      for _, id in ipairs(leaving) do tickets[#tickets + 1] = id .. index end
-      local haveLeft = redis.call('ZREM', 'hasp:queue:' .. other, unpack(tickets)) > 0
+      local haveLeft = false
+      for _, id in ipairs(leaving) do
+        haveLeft = redis.call('ZREM', 'hasp:queue:' .. other, id .. index) == 1 or haveLeft
+      end
       if haveLeft then notifyNext(other, nil, redis.pcall('GET', other), true) end
     end
   end
@@ -107,7 +108,7 @@ for index, one in ipairs(KEYS) do
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "06bd7766fabce7f195be2c08e51a11475bd2a1b1",
+  sha1: "f1b2326e096492f3cb1acc64685ea1f1b328fb0a",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
