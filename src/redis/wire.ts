@@ -316,11 +316,9 @@ export class Wire {
    * is long.
    */
   flush(): void {
-    if (!this.#look && this.#lookMs < Infinity) {
-      this.#quietLooks = 0;
-      this.#seenMs = this.#owner.receivedAtMs;
-      this.#lookLater();
-    }
+    // nothing was due, though the clock may show no other time than at the last look
+    if (this.queue.sent === 0) this.#quietLooks = 0;
+    if (!this.#look && this.#lookMs < Infinity) this.#lookLater();
     if (!this.#flushing) {
       this.#flushing = true;
       writes.push(this.#beginWrite);

@@ -19,6 +19,18 @@ for (const lastMs of [10, 250, 490, 510, 740, 990]) {
   });
 }
 
+test("Connection waits for stallTimeoutMs also if the clock stood still around its last look", async (bench) => {
+  await bench.submit(0);
+  bench.clock.block(1_000);
+  await bench.feed("+PO");
+  await bench.advance(0);
+  await bench.feed("NG\r\n");
+  await bench.advance(990);
+  await bench.submit(1);
+  await bench.advance(1_980);
+  assertEquals(bench.replies, [[0, "PONG"]]);
+});
+
 /**
  * Delivers `bytes` again and again until the stream is closed or the time is over; returns the time
  * that passed.
