@@ -12,14 +12,12 @@
  * @module
  */
 import { setLatest } from "../bounded_map.ts";
+import { QUEUE_LENGTH_MAX } from "../redis/connection.ts";
 import type { Release } from "../redis_node/scripts/script.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** The first delay between two releases, in milliseconds; doubled each time. */
 const DELAY_MS = 100;
-/** Most values that are kept for one node; one more drops the oldest, whose TTL takes over. */
-const VALUES_MAX = 4_096;
-
 /** A value that may be set late. */
 interface LateValue {
   /** Until when it is undone again, by the monotonic clock. */
@@ -28,7 +26,10 @@ interface LateValue {
   release: Release | undefined;
 }
 
-/** The acquisitions of one node without an answer. */
+/**
+ * The acquisitions of one node without an answer: as many as it has under way at most; one more
+ * drops the oldest, whose TTL takes over.
+ */
 export class LateAcquires {
   readonly #wheel: TimerWheel;
   readonly #release: (release: Release) => void;
@@ -53,7 +54,7 @@ export class LateAcquires {
    */
   add(value: string, ttlMs: number, answered: Promise<boolean> | undefined): void {
     const late = this.#values.get(value) ?? { untilMs: 0, release: undefined };
-    setLatest(this.#values, value, late, VALUES_MAX);
+    setLatest(this.#values, value, late, QUEUE_LENGTH_MAX);
     late.untilMs = Math.max(late.untilMs, this.#wheel.clock.monotonicMs() + ttlMs);
     answered?.then((executed) => {
       if (executed && late.release) this.#release(late.release);

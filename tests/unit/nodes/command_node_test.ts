@@ -145,9 +145,7 @@ Deno.test("commandNode() fails commands if pipeline resolves to another number o
     for (const request of requests) await outcomeOf(request);
     assertEquals(
       requests[1].errors[0].message,
-      [
-        "Cannot get reply from a: 'pipeline' must resolve to one reply for each command",
-      ][0],
+      "Cannot get reply from a: 'pipeline' must resolve to one reply for each command",
     );
   });
 });
@@ -160,9 +158,7 @@ Deno.test("commandNode() shows no argument in the error of a vote", async () => 
     await outcomeOf(request);
     assertEquals(
       request.errors[0].message,
-      [
-        "Cannot get reply from a: socket died sending SET *** *** NX PX 1000",
-      ][0],
+      "Cannot get reply from a: socket died sending SET *** *** NX PX 1000",
     );
     const { name, message } = request.errors[0].cause as Error;
     assertEquals([name, message], ["Error", "socket died sending SET *** *** NX PX 1000"]);

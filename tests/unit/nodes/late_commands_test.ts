@@ -25,8 +25,9 @@ Deno.test("commandNode() undoes an acquisition again that is executed after its 
   for (const keys of ["k", ["k", "l"]]) {
     await withCommandNode({}, async (client, node) => {
       const gate = Promise.withResolvers<void>();
-      client.fate = ([name]) =>
-        name === "SET" || client.sent.length === 1 ? { after: gate.promise, loses: true } : {};
+      const others = Array.from({ length: 4_096 }, (_, index) => `${index}`); // a client's most
+      client.fate = () => client.sent.length <= 4_097 ? { after: gate.promise, loses: true } : {};
+      for (const value of others) node.acquire(new FakeRequest(value, { value }), 0);
       const acquisition = ask(node, "acquire", keys);
       assertEquals(await outcomeOf(acquisition), "failed");
       const undo = ask(node, "release", keys);
@@ -148,12 +149,7 @@ Deno.test("commandNode() takes a place in the queue for no proof that nothing wa
     client.fate = ([name]) => name === "EVAL" ? { times: 2 } : {};
     const wheel = new TimerWheel();
     const round = new Round(createNodeSet(wheel, [node]), ["k"], "v", TTL_MS);
-    round.ticket = {
-      ticketId: "me:1",
-      agreed: false,
-      score: 1,
-      onEnqueued: nothing,
-    };
+    round.ticket = { ticketId: "me:1", agreed: false, score: 1, onEnqueued: nothing };
     await round.ask(askToAcquire, 5_000);
     assertEquals([round.queuedBy(0), await client.value("k")], [true, "v"]);
     undoAttempt(round);
@@ -170,10 +166,7 @@ Deno.test("commandNode() fails at once while it is down, and finds out when it i
     waiting.set = true;
     assertEquals(await outcomeOf(hung), "failed");
     assertEquals(hung.errors[0].message, "Cannot get reply from a: no reply within 20 ms");
-    assertEquals(
-      waiting.errors[0].message,
-      "Cannot get reply from a: it is down or closed",
-    );
+    assertEquals(waiting.errors[0].message, "Cannot get reply from a: it is down or closed");
     const sent = client.sent.length;
     const refused = ask(node, "acquire", "l");
     assertEquals([refused.answers.length, refused.unsent, client.sent.length], [1, true, sent]);
