@@ -66,6 +66,7 @@ async function tryExtend(
     });
   }
   if (round.deniedByMajority) {
+    unconfirmed.push(round); // it says why, and not one that began later
     lock.lose("gone", new Error("a majority of the nodes no longer holds it"));
   }
   return extended ? undefined : round.votes;
