@@ -98,7 +98,7 @@ export interface Former {
  * it. Until then, each extension has them adopt it.
  */
 export function deleteFormer(won: Round, former: Former | undefined): void {
-  if (!former) return;
+  if (!former || won.nodeSet.wheel.closed) return;
   const { nodeSet, keys } = won;
   const ttlMs = former.untilMs - nodeSet.wheel.clock.monotonicMs();
   // mutation: former-value-stays
