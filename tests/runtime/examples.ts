@@ -48,7 +48,6 @@ export async function runExamples(consumer: Consumer, world: World): Promise<Out
     test("a client that requests of a Worker share rejects, and says what to do", () => {
       return runSharedClient(consumer, world);
     });
-    test("node_cron.ts does a job once", () => runNodeCron(consumer, env));
     test("bun_server.ts does a job once", () => runBunServer(consumer, env));
     for (const workMs of [20, 500]) {
       test(`node_guard.cjs answers 200 and 409 if the work takes ${workMs} ms`, () => {
@@ -157,19 +156,6 @@ async function runSharedClient(consumer: Consumer, world: World): Promise<void> 
     expectSame(status, 500, "the status of a later request");
     if (!body.includes("create the client in each request")) throw new Error(body);
   }
-}
-
-async function runNodeCron(consumer: Consumer, env: Record<string, string>): Promise<void> {
-  const script = await bundleExample(consumer, "node_cron");
-  const node = await nodePath("node20");
-  const name = crypto.randomUUID();
-  const said = await Promise.all([1, 2, 3].map(async () => {
-    await using program = startProgram(node, [script, name], { env });
-    const line = await program.nextLine();
-    expectSame((await program.end()).code, 0, "exit status");
-    return line;
-  }));
-  expectSame(said.sort().join(), "done elsewhere,done elsewhere,done here", "what they say");
 }
 
 async function runNodeGuard(
