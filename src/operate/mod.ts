@@ -23,7 +23,7 @@ export {
   type HealthReport,
   type NodeHealth,
   type Severity,
-} from "../health/report.ts";
+} from "./report.ts";
 export { check } from "./check.ts";
 export { forceRelease, type ForceReleaseOptions } from "./force_release.ts";
 export { list, type ListOptions } from "./list.ts";

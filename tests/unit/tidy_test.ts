@@ -36,7 +36,6 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   ["redis_node", /^src\/redis_node\//u, ["time", "base", "seam", "redis"]],
   ["fencing", /^src\/fencing\//u, ["time", "base", "seam", "quorum"]],
   ["waiting", /^src\/waiting\//u, ["time", "base", "seam", "quorum"]],
-  ["health", /^src\/health\//u, ["time", "base", "seam", "quorum"]],
   [
     "lock",
     /^src\/lock\//u,
@@ -50,7 +49,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   [
     "operate",
     /^src\/operate\//u,
-    ["time", "base", "seam", "quorum", "redis_node", "health", "lock", "redlock"],
+    ["time", "base", "seam", "quorum", "redis_node", "lock", "redlock"],
   ],
   [
     "preset",

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { findingsOf } from "../../../src/health/findings.ts";
-import type { Finding, NodeHealth } from "../../../src/health/report.ts";
+import { findingsOf } from "../../../src/operate/findings.ts";
+import type { Finding, NodeHealth } from "../../../src/operate/report.ts";
 import { LockOptions, type RedlockOptions } from "../../../src/options.ts";
 
 type Changes = Readonly<Record<string, Partial<NodeHealth>>>;

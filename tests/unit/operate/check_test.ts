@@ -1,7 +1,7 @@
 import { assertEquals, assertFalse, assertInstanceOf, assertMatch } from "@std/assert";
-import { check as checkNodes } from "../../../src/health/check.ts";
+import { checkNodes } from "../../../src/operate/check.ts";
 import { RedlockError } from "../../../src/errors.ts";
-import type { HealthReport } from "../../../src/health/report.ts";
+import type { HealthReport } from "../../../src/operate/report.ts";
 import type { NodeDiagnosis } from "../../../src/quorum/node_diagnosis.ts";
 import { LockOptions, type RedlockOptions } from "../../../src/options.ts";
 import { ClientState } from "../../../src/lock/client_state.ts";

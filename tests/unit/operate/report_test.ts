@@ -3,7 +3,7 @@ import {
   formatHealthReport,
   type HealthReport,
   type NodeHealth,
-} from "../../../src/health/report.ts";
+} from "../../../src/operate/report.ts";
 
 const HEALTHY: NodeHealth = {
   name: "redis://a:6379",
