@@ -210,11 +210,12 @@ function writeAll(): void {
     // in any order, because each is for another server
     for (let call = lastCalls.pop(); call; call = lastCalls.pop()) call();
   } finally {
-    ending = false; // also if one throws, because no later tick would end otherwise
+    ending = false;
+    if (lastCalls.length > 0) endTick(); // one has thrown, and the others wait
+    const due = writes;
+    writes = [];
+    for (let index = 0; index < due.length; index++) due[index]();
   }
-  const due = writes;
-  writes = [];
-  for (let index = 0; index < due.length; index++) due[index]();
 }
 
 /** The owner of a wire. */

@@ -105,11 +105,7 @@ export class WorkerProcess implements AsyncDisposable {
    * @param withinMs How long it may take; then the process is killed.
    * @throws {Error} If the contender fails or hangs.
    */
-  measure(
-    measure: string,
-    params: Figures,
-    withinMs: number = ANSWER_WITHIN_MS,
-  ): Promise<Figures> {
+  measure(measure: string, params: Figures, withinMs: number = ANSWER_WITHIN_MS): Promise<Figures> {
     return this.#request({ do: "measure", measure, params }, withinMs);
   }
 

@@ -143,10 +143,7 @@ Deno.test("an ACL user with its keys, their queues and its channels is notified,
 });
 
 /** Scripts that are sent with an option alone: fencing tokens. */
-const BY_OPTION: readonly Script[] = [
-  scripts.ACQUIRE_COUNTED,
-  scripts.RAISE,
-];
+const BY_OPTION: readonly Script[] = [scripts.ACQUIRE_COUNTED, scripts.RAISE];
 
 Deno.test("an ACL user that waits has all commands that the scripts call, and no other but five", () => {
   const sources = Object.values(scripts).flatMap((it) => {

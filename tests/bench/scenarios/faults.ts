@@ -49,11 +49,5 @@ async function once(bench: Bench, worker: WorkerProcess): Promise<Figures> {
   const stoppedUs = await p50Us();
   await node.kill();
   const deadUs = await p50Us();
-  return {
-    healthyUs,
-    stoppedUs,
-    stopped: stoppedUs / healthyUs,
-    deadUs,
-    dead: deadUs / healthyUs,
-  };
+  return { healthyUs, stoppedUs, stopped: stoppedUs / healthyUs, deadUs, dead: deadUs / healthyUs };
 }

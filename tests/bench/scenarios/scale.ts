@@ -94,10 +94,7 @@ async function byNodes(
   return figures;
 }
 
-async function byDistance(
-  worker: WorkerProcess,
-  { servers, durationMs }: Bench,
-): Promise<Figures> {
+async function byDistance(worker: WorkerProcess, { servers, durationMs }: Bench): Promise<Figures> {
   for (const server of servers) await server.command("FLUSHALL");
   await using stack = new AsyncDisposableStack();
   const proxies = await Promise.all(servers.urls.map((url) => startProxy(url)));

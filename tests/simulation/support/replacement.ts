@@ -121,14 +121,7 @@ export function replacementPlan(seed: number, way: Way): Plan {
 }
 
 function stopOf(node: number): Fault {
-  return {
-    kind: "crash",
-    node,
-    data: "all",
-    silent: false,
-    atMs: BEFORE_MS,
-    forMs: FOR_GOOD_MS,
-  };
+  return { kind: "crash", node, data: "all", silent: false, atMs: BEFORE_MS, forMs: FOR_GOOD_MS };
 }
 
 /** The lists one after the other, and when each process changes from one to the next. */

@@ -51,6 +51,18 @@ test.opened("RedisNode extends what one tick extends by one script, each with it
   assertEquals(requests.map(({ outcomes }) => outcomes), [["granted"], ["denied"], ["missing"]]);
 });
 
+test.opened("RedisNode sends the rest of a tick even if one of its releases cannot be encoded", async (bench) => {
+  const other = await new NodeBench().opened();
+  addEventListener("error", (event) => event.preventDefault(), { once: true });
+  releaseMany(other);
+  bench.release(Object.defineProperty(request("k"), "value", { get: () => undefined }));
+  bench.ask("acquire", request("other"));
+  await runMicrotasks();
+  const written = [bench.written, other.written];
+  assertEquals(written, [SET("other"), groupRelease("EVAL", ...lockNames(3))]);
+  await other.close();
+});
+
 test.opened("RedisNode keeps the order of releases and extensions", async (bench) => {
   releaseMany(bench, 2);
   bench.ask("extend", request("k0"));
