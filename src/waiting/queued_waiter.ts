@@ -51,6 +51,11 @@ const IDLE_MS_MAX = 60_000;
  */
 const STAGGER_MS = 20;
 /**
+ * For so many tickets ahead at most the last asks later when a turn should be over: any number of
+ * those ahead may be stuck together.
+ */
+const LAST_STAGGERS_MAX = 15;
+/**
  * With so many tickets ahead or fewer, it asks each time that a key in its way should have expired;
  * and so does the last, because those ahead may all be gone, or wait for other keys, too. The
  * others ask ever more rarely, because the holder may extend its key each time.
@@ -313,12 +318,13 @@ export class QueuedWaiter implements TicketListener {
   }
 
   /** Plans to ask when the turns of those ahead are over on so many nodes that it can win. */
-  #planOvertaking({ positions, ahead, needed }: Standing): void {
+  #planOvertaking({ positions, ahead, isLast, needed }: Standing): void {
     const turns = sorted(positions.flatMap(({ turnMs, reserved }) => {
       return turnMs > 0 && this.#turn.watch(reserved) ? turnMs : [];
     }));
     const turnMs = turns[Math.min(needed, turns.length) - 1];
-    if (turnMs) this.#turn.endAt(this.#overMs(turnMs + STAGGER_MS * (ahead - 1)));
+    const staggers = isLast ? Math.min(ahead - 1, LAST_STAGGERS_MAX) : ahead - 1;
+    if (turnMs) this.#turn.endAt(this.#overMs(turnMs + STAGGER_MS * staggers));
   }
 
   /** When to ask because a turn is over, which lasts for so many milliseconds yet. */
