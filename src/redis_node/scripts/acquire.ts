@@ -72,6 +72,6 @@ end`,
 end
 return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "bf408487b9563e122e2d8a7f366eb4af624dd67c",
+  sha1: "56daf32cdb95067f135cf900079e56dd1a21e45c",
   read: readAcquired,
 };

@@ -108,7 +108,7 @@ for index, one in ipairs(KEYS) do
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "f1b2326e096492f3cb1acc64685ea1f1b328fb0a",
+  sha1: "f31415545969a748b45ea128f46d81e66fcdd71a",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -263,7 +263,7 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
   local whose, leftMs = whoseTurn(key, first)
   if whose == own then return 0 end
   if not whose then return giveTurn(key, own) end
-  local rank = redis.pcall('ZRANK', queue, own)
+  local rank = redis.call('ZRANK', queue, own)
   if second and not rank then leftMs = leftMs + ${WATCH_STEP_MS} end
   if leftMs > 0 then return leftMs end
   local overtaken = {}

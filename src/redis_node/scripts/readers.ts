@@ -86,17 +86,16 @@ export const ACQUIRE_SHARED: ScriptOperation = {
   local queue, dropped, writer = 'hasp:queue:' .. key, false, nil
   for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
     if ticket == own or writer then break end
-    if not reads(ticket) and gone(ticket) then
-      dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped
-    elseif not reads(ticket) or index == 64 then
-      writer = ticket
-    end
+    local isGone = not reads(ticket) and gone(ticket)
+    if isGone then dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped end
+    if index == 64 or not isGone and not reads(ticket) then writer = ticket end
   end
   if dropped and not isFree then notifyReaders(key, own, 0, 0) end
   return writer
 end`,
     // Finds out whether a writer holds a key.
     `local value, ttl, ticket, asked, agreed = unpack(ARGV)
+time = redis.call('TIME')
 local blocked, found, waitMs = false, {}, 0
 for index, key in ipairs(KEYS) do
   found[index] = redis.pcall('GET', key)
@@ -135,7 +134,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     `return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "1a3cb7c04d6fb90697127c46df2106b18de792b8",
+  sha1: "264bfe7fdcd77f2f2cc20f16a3191e2619649e71",
 };
 
 /**
@@ -154,6 +153,7 @@ export const EXTEND_SHARED: ScriptOperation = {
     NEXT_LUA,
     READERS_LUA,
     `local value, ttl = unpack(ARGV)
+time = redis.call('TIME')
 local reply, deadlines = 1, {}
 for index, key in ipairs(KEYS) do
   local found = redis.call('GET', key)
@@ -172,5 +172,5 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "16eb743a8f0b3cfced9a260849f27707a269ec95",
+  sha1: "9ef47ecbfc87bf8f5b959a87bb6f67a93bf3fb48",
 };

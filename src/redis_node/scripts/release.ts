@@ -117,8 +117,9 @@ local pooled = ticket and ticket:sub(-1) == '.'
 local held, found, count, failure = {}, {}, 0, nil
 for index, key in ipairs(KEYS) do
   local text = redis.pcall('GET', key)
-  local isShared = text == 'hasp:shared'
-  local holds = text == value or isShared and deadlineMs(key, value) > 0
+  local deadline = text == 'hasp:shared' and redis.pcall('ZSCORE', 'hasp:readers:' .. key, value)
+  local isShared = type(deadline) == 'string'
+  local holds = text == value or isShared and tonumber(deadline) > nowMs()
   if holds and kept then
     redis.call('PEXPIRE', key, kept)
     if isShared then
@@ -155,5 +156,5 @@ for index, key in ipairs(KEYS) do
 end
 return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "dc7da0f6a74a31621d3b881fb3b770ef16404033",
+  sha1: "ecd964fa68ebf605ae8134b487107c1bf11dc7d1",
 };

@@ -266,7 +266,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "dead-first-holds-readers-back": [
     "a dead first in the queue holds readers back",
     ["if gone(ticket) then", "if false then"],
-    ["if not reads(ticket) and gone(ticket) then", "if false then"],
+    ["isGone = not reads(ticket) and gone(ticket)", "isGone = false"],
     ["if dropped and not isFree then", "if false then"],
   ],
   "any-key-of-a-pool-counts": [
