@@ -68,12 +68,9 @@ export interface RedlockOptions {
   signal?: AbortSignal | undefined;
   /**
    * Timeout for one node's answer to one command, in milliseconds; greater than 0 and finite. It
-   * starts when the command is sent, or when the first connection to the node is ready. To have a
-   * call wait for more than 2 000, set it for the client: connections that are silent for longer
-   * than that, or than twice the client's timeout, are replaced.
-   *
-   * A connection is given up if replies are due on it and it is silent for 2 s, or for twice the
-   * client's own `nodeTimeoutMs` if that is longer: so set one above 1 000 on the client.
+   * starts when the command is sent, or when the first connection to the node is ready. A
+   * connection is replaced if replies are due on it and it is silent for 2 s, or for twice the
+   * client's own `nodeTimeoutMs` if that is longer: so set more than 2 000 for the client, too.
    *
    * @default {ttlMs / 20, but at least 50 and at most 1000}
    */
