@@ -4,9 +4,9 @@
  *
  * Such clients poll, so they hardly find the lock free while each release hands it to a client that
  * was notified. Their releases notify nobody, so once one of them has the lock, they keep it until
- * the first in the queue happens to poll while it is free. So each side has the lock for a spell of
- * many locks. To end its side's spell, a client leaves the lock free for about as long as pollers
- * pause. It does so at random, and so rarely that both sides' spells are equally long.
+ * the first in the queue happens to poll while it is free. So each side has the lock for many locks
+ * in a row. To let the other side in, a client now and then leaves the lock free, for about as long
+ * as pollers pause.
  *
  * @module
  */
@@ -14,8 +14,8 @@ import type { Random } from "../time/random.ts";
 
 /** How long it is remembered that a client of another library had the lock, in milliseconds. */
 const FOREIGN_MS = 10_000;
-/** The highest chance that a lock which becomes free is left to such clients. */
-const CONCEDE_CHANCE_MAX = 0.125;
+/** The chance that a lock which becomes free is left to such clients. */
+const CONCEDE_CHANCE = 0.125;
 /** For how long it is left to them, in milliseconds. */
 const CONCEDE_MS_MIN = 50;
 const CONCEDE_MS_MAX = 150;
@@ -33,38 +33,14 @@ export class ContendedResource {
   concededUntilMs = 0;
   /** When such a client was last seen to have the lock. */
   #foreignMs = -Infinity;
-  /** When their present spell began: the time in which they have lock after lock. */
-  #spellFromMs: number | undefined;
-  /** How long their last spell was. */
-  #spellMs = 0;
-  /** When this client last got the lock. */
-  #wonMs = 0;
-  /** The chance that this client leaves the lock free when it releases it. */
-  #chance = CONCEDE_CHANCE_MAX;
   /** When the keys of such a client expire. */
   #endMs = -Infinity;
   /** Since when it has the lock. */
   #sinceMs = 0;
 
-  /** An attempt that was denied has shown whether a client of another library has the lock. */
-  noteHolder(foreign: boolean, nowMs: number): void {
-    if (foreign) this.#foreignMs = nowMs;
-    this.#spellFromMs = foreign ? this.#spellFromMs ?? nowMs : undefined;
-  }
-
-  /** This client has the lock. */
-  noteWon(nowMs: number): void {
-    this.#wonMs = nowMs;
-    if (this.#spellFromMs !== undefined) this.#spellMs = nowMs - this.#spellFromMs;
-    this.#spellFromMs = undefined;
-  }
-
-  /** This client has it no longer; see {@linkcode concede}. */
-  noteEnded(nowMs: number, random: Random): void {
-    if (this.#spellMs > 0) {
-      this.#chance = Math.min(CONCEDE_CHANCE_MAX, (nowMs - this.#wonMs) / this.#spellMs);
-    }
-    this.concede(nowMs, random);
+  /** A client of another library has the lock. */
+  noteForeign(nowMs: number): void {
+    this.#foreignMs = nowMs;
   }
 
   /**
@@ -72,7 +48,7 @@ export class ContendedResource {
    * long.
    */
   concede(nowMs: number, random: Random): void {
-    if (!this.isForeignSeen(nowMs) || random.fraction() >= this.#chance) return;
+    if (!this.isForeignSeen(nowMs) || random.fraction() >= CONCEDE_CHANCE) return;
     this.concededUntilMs = nowMs + CONCEDE_MS_MIN +
       (CONCEDE_MS_MAX - CONCEDE_MS_MIN) * random.fraction();
   }

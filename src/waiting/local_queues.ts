@@ -185,7 +185,7 @@ export class LocalQueues {
     const queue = this.#queues.get(name);
     if (!queue) return;
     queue.latest = undefined;
-    queue.waiter?.park();
+    if (queue.waiter) queue.waiter.parked = true;
   }
 
   /** The first call has a lock that others may have beside it: all calls behind it go on. */

@@ -96,7 +96,7 @@ export class QueuedWaiter implements TicketListener {
   settings!: Settings;
   /** What is remembered of the lock that it waits for. */
   resource!: ContendedResource;
-  /** Whether this client has the lock. */
+  /** Whether this client has the lock, until the waiter leaves. */
   parked = false;
   /** What stands in the queues. */
   readonly ticket: Ticket;
@@ -243,12 +243,6 @@ export class QueuedWaiter implements TicketListener {
     this.#pause.end();
   }
 
-  /** The lock is this client's, until the waiter leaves. */
-  park(): void {
-    this.parked = true;
-    this.resource.noteWon(this.#nowMs);
-  }
-
   /**
    * It waits no more.
    *
@@ -256,7 +250,7 @@ export class QueuedWaiter implements TicketListener {
    */
   leave(won?: Round): void {
     this.#notifications.unregister(this.ticket.name, this.#keys);
-    if (this.parked) this.resource.noteEnded(this.#nowMs, this.#random);
+    if (this.parked) this.resource.concede(this.#nowMs, this.#random);
     else this.ticket.leave(won);
   }
 
@@ -285,7 +279,7 @@ export class QueuedWaiter implements TicketListener {
     if (!standing) return;
     const { ahead, isLast, isHeld, foreign, split } = standing;
     this.#unheard = undefined;
-    this.resource.noteHolder(foreign, this.#nowMs);
+    if (foreign) this.resource.noteForeign(this.#nowMs);
     this.#splits = split ? this.#splits + 1 : 0;
     this.#staggerMs = STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
     const askedInVain = this.notified && this.#keys.length > 1 && isHeld;

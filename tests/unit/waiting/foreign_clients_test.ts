@@ -141,10 +141,6 @@ Deno.test("a client remembers the clients of other libraries that a call saw whi
   assertGreater(waitedMs!, CONCEDE_MS_MIN - 1);
 });
 
-Deno.test("a client leaves the lock the more rarely to clients of other libraries the longer they kept it", async () => {
-  assertLessOrEqual(await nextAfterMs(10, SHARES), 1);
-});
-
 Deno.test("a call that leaves the lock to clients of other libraries does so no longer than it may wait", async () => {
   const callers = new Callers({ retryDelayMs: RETRY_DELAY_MS });
   callers.occupy("a", 1_000_000, FOREIGN);
