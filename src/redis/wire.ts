@@ -317,8 +317,8 @@ export class Wire {
    * is long.
    */
   flush(): void {
-    // nothing was due, though the clock may show no other time than at the last look
-    if (this.queue.sent === 0) this.#quietLooks = 0;
+    // no reply was due, though the clock may show no other time than at the last look
+    if (this.queue.length === 1) this.#quietLooks = 0;
     if (!this.#look && this.#lookMs < Infinity) this.#lookLater();
     if (!this.#flushing) {
       this.#flushing = true;

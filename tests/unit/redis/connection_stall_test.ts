@@ -31,6 +31,18 @@ test("Connection waits for stallTimeoutMs also if the clock stood still around i
   assertEquals(bench.replies, [[0, "PONG"]]);
 });
 
+test("Connection is silent also if commands keep coming behind a write that never ends", async (bench) => {
+  const { transport } = await bench.open();
+  transport.writesHang = true;
+  await bench.submit(0);
+  await bench.feed("+PONG\r\n");
+  for (let id = 1; id < 40; id++) {
+    bench.queue(id);
+    await bench.advance(100);
+  }
+  assertEquals([bench.replies[0], transport.closed], [[0, "PONG"], true]);
+});
+
 /**
  * Delivers `bytes` again and again until the stream is closed or the time is over; returns the time
  * that passed.
