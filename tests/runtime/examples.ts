@@ -167,7 +167,7 @@ async function runNodeGuard(
   const code = await Deno.readTextFile(script);
   await Deno.writeTextFile(script, code.replace(/(?<=await setTimeout\()\d+/u, `${workMs}`));
   await using server = startProgram(node, [script], { env: { ...env, PORT: "0" } });
-  const url = `${await addressIn(server.nextLine())}/${crypto.randomUUID()}`;
+  const url = `${await addressIn(server.nextLine())}//:/${crypto.randomUUID()}`; // no URL itself
   const statuses = await Promise.all([1, 2].map(async () => {
     const response = await fetch(url, { method: "POST" });
     await response.body?.cancel();
