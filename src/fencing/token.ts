@@ -62,9 +62,9 @@
  *   node out and withholds counters from before the restart; without the guard nothing does. It
  *   sees no restart if a whole machine is put back to a snapshot in which the server was running;
  * - a node lost its data, and its clock (or a raised token) had been ahead, so that the next
- *   counter starts below the last one. The tolerance lets a hint put a counter a minute ahead, so a
- *   node that lost its data must not count for two minutes, or for as long as clients' clocks are
- *   apart if that is shorter. The restart guard keeps it out; without the guard nothing does;
+ *   counter starts below the last one. The tolerance lets a hint put a counter a minute ahead. The
+ *   restart guard keeps the node out for as long as clocks may be apart, and withholds counters
+ *   that are no more than a minute above the loss; without the guard nothing does;
  * - a node's clock was set ahead by more than a week, its counters expired, and the clock was set
  *   back below them;
  * - or somebody deleted, renamed or overwrote a counter (`hasp:fence:…`), or the node evicted it.

@@ -37,7 +37,7 @@
  * waits for. This costs no lock of a healthy cluster: a cluster that is young as a whole has
  * granted none, if the guard is on for all of its clients.
  *
- * **Fencing tokens.** A node that came back with all keys but those of its last second may have
+ * **Fencing tokens.** A node that has lost keys, or came back without its last second, may have
  * counters that are below what it replied before. They are not counted until they have been raised:
  * see {@linkcode oldCountsBelow}.
  *
@@ -225,7 +225,7 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
     const { receivedAtMs } = this.#connection;
     const quarantine = quarantineOf(request.guardMs!, receivedAtMs, restartedMs, ageMs);
     if (!quarantine) {
-      const oldBelow = oldCountsBelow(timeMs, receivedAtMs - restartedMs);
+      const oldBelow = oldCountsBelow(timeMs, Math.min(receivedAtMs - restartedMs, ageMs));
       // A counter that may be an old one is withheld, so that counters are raised above it.
       // mutation: old-counters-believed
       if (count === undefined || count >= oldBelow) request.answer(nodeIndex, GRANTED, count, atMs);
@@ -282,16 +282,15 @@ function quarantineOf(
 }
 
 /**
- * An upper bound of all counters of fencing tokens that a node had before its restart. The node
- * came back with what was on its disk, so its counters may be below what it replied; until they are
- * at least this they do not count. A counter is ahead of the node's clock by {@linkcode
- * COUNTER_LEAD_MS_MAX} at the most. No client's clock decides this, so one that is wrong cannot
- * raise counters.
+ * An upper bound of all counters of fencing tokens that a node had before it was restarted or
+ * emptied. Its counters may be below what it replied before; until they are at least this they do
+ * not count. A counter is ahead of the node's clock by {@linkcode COUNTER_LEAD_MS_MAX} at the most.
+ * No client's clock decides this, so one that is wrong cannot raise counters.
  *
  * @param timeMs The node's clock.
- * @param uptimeMs How long it has been running, in milliseconds; `Infinity` if that is not known.
- * @returns Microseconds; `-Infinity` if the uptime is not known.
+ * @param keptMs For how long it cannot have lost anything, in milliseconds.
+ * @returns Microseconds.
  */
-function oldCountsBelow(timeMs: number, uptimeMs: number): number {
-  return Math.ceil((timeMs - uptimeMs + COUNTER_LEAD_MS_MAX) * 1_000);
+function oldCountsBelow(timeMs: number, keptMs: number): number {
+  return Math.ceil((timeMs - keptMs + COUNTER_LEAD_MS_MAX) * 1_000);
 }
