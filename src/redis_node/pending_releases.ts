@@ -1,8 +1,9 @@
 /**
  * Releases that did not reach their node, and tickets that are to leave its queues: sent when it
- * can be reached. A release is kept until its keys must be gone, even if it has a ticket, which may
- * stay in queues for longer; a ticket alone is kept until its queues must be gone. What is not
- * needed any more is dropped now and then, so at most about half of what is kept is useless.
+ * can be reached. A release is needed until its keys must be gone, even if it has a ticket, which
+ * may stay in queues for longer; a ticket alone until its queues must be gone. What is not needed
+ * any more is dropped now and then, so at most about half of what is kept is useless. On another
+ * connection even that is sent: a server that stood still may have set the keys only now.
  *
  * @module
  */
@@ -71,10 +72,7 @@ export class PendingReleases {
     if (this.#node.connection.open) this.#askLater(); // else it is sent on the next connection
   }
 
-  /**
-   * Sends every release whose keys may still exist: the server has taken one, or there is another
-   * connection.
-   */
+  /** Sends every release: the server has taken one, or there is another connection. */
   sendAll(): void {
     this.#delayMs = RETRY_DELAY_MS;
     this.#node.server.wheel.cancel(this.#timer);
@@ -105,6 +103,7 @@ export class PendingReleases {
     if (this.#timer) return;
     this.#timer = this.#node.server.wheel.after(this.#delayMs, () => {
       this.#timer = undefined;
+      this.#releases = this.#unexpired();
       this.#sendOldest(1);
       if (this.#releases.length > 0) this.#askLater();
     });
@@ -112,7 +111,7 @@ export class PendingReleases {
   }
 
   #sendOldest(count: number): void {
-    const releases = this.#unexpired();
+    const releases = this.#releases;
     this.#releases = releases.slice(count);
     for (const release of releases.slice(0, count)) {
       release.shared = undefined; // an earlier command may say for how long its keys live on
