@@ -155,6 +155,9 @@ function assertSameReplies(actual: string, expected: string, tookMs: number): vo
     ).replace(/^:(\d{2,13})\r$/gmu, (_, digits) => {
       lives.push(Number(digits));
       return ":life\r";
+    }).replace(/\$\d+\r\n([\w:.]+\+)(\d+)\r/gu, (_, ticket, digits) => { // what a turn has left
+      lives.push(Number(digits));
+      return `${ticket}life\r`;
     }).replace(/^([:,]?)(\d{16})\r$/gmu, (reply, kind, digits) => {
       const apartMs = Math.abs(Number(digits) / 1_000 - Date.now());
       return apartMs < CLOCK_TOLERANCE_MS ? `${kind}clock\r` : reply;

@@ -11,6 +11,7 @@ import { encodeCommand, joinCommands } from "../../src/redis/encoder.ts";
 import { connect } from "../../src/redis/mod.ts";
 import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { QUEUE_LEAD_MS } from "../../src/redis_node/scripts/queue.ts";
+import { RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import { eventually } from "../support/eventually.ts";
 import { type RedisServer, startServers } from "../support/servers.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
@@ -333,4 +334,14 @@ Deno.test("a queue's key that holds something else is left alone, and locks work
   const { acquiring: last } = await lineUp(clients[1], "job", servers);
   await again.release();
   await (await soon(last)).release();
+});
+
+Deno.test("when a watcher of another's turn leaves the queue, the next is told how long that lasts", async () => {
+  await using servers = shared.lend();
+  const command = (...args: (string | number)[]) => servers[0].command(...args);
+  await command("ZADD", QUEUE, 1, "first:1:50", 2, "second:1:50", 3, "third:1:50", 4, "last:1:50");
+  await command("SET", "hasp:turn:job", "first:1:50", "PX", 60_000);
+  await servers[0].resetCommandCounts();
+  await command("EVAL", RELEASE_QUEUED.source, 1, "job", "value", "second:1:50");
+  assertEquals((await servers[0].commandCounts()).publish, 2);
 });

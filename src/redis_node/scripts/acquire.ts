@@ -72,6 +72,6 @@ end`,
 end
 return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "56daf32cdb95067f135cf900079e56dd1a21e45c",
+  sha1: "13730f4a40c61bb329637ca8d4dbc987529f4422",
   read: readAcquired,
 };

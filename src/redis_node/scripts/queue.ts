@@ -169,18 +169,27 @@ end`,
   if ticket ~= first and type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil end
   return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
 end`,
+  // Sends the watchers of another's turn how long to wait for it: of the five tickets from that on
+  // the second and the fifth, and the last. Returns what `notifyWatchers` does.
+  `local function notifyBehind(queue, own, near, waitMs)
+  local last = near[5] and redis.pcall('ZRANGE', queue, '-1', '-1')[1] or near[#near]
+  return notifyWatchers({ near[2], near[5] or last, last }, '+', waitMs, own)
+end`,
   // Gives the turn for a free key to the first ticket in its queue, from a rank on if `from` says
   // one: notifies it, and sends the watchers how long to wait for it. Drops tickets whose clients
-  // are gone. If it `keepsTurn`, a turn that is not over stays whose it is. Returns for how long
-  // `own`, the caller's ticket, is to wait because it is another's turn; 0 if it is nobody else's.
-  // If the first is the only ticket, and there is no `own`, it does not ask first whether the
-  // client is gone: a message without a receiver shows that.
+  // are gone. If it `keepsTurn`, a turn that is not over stays whose it is; but a watcher may have
+  // left, so without `from` the watchers are notified again. Returns for how long `own`, the
+  // caller's ticket, is to wait because it is another's turn; 0 if it is nobody else's. If the
+  // first is the only ticket, and there is no `own`, it does not ask first whether the client is
+  // gone: a message without a receiver shows that.
   () =>
     `local function giveTurn(key, own, keepsTurn, from)
   local queue, rank = 'hasp:queue:' .. key, from or 0
   if keepsTurn then
     local ticket, leftMs = whoseTurn(key)
-    if ticket and ticket ~= own and leftMs > 0 then return leftMs end
+    if ticket and ticket ~= own and leftMs > 0 then
+      return from and leftMs or notifyBehind(queue, own, redis.pcall('ZRANGE', queue, '0', '4'), leftMs)
+    end
   end
   while true do
     local near = redis.pcall('ZRANGE', queue, rank, rank + 4)
@@ -195,8 +204,7 @@ end`,
         local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
         if type(receivers) ~= 'number' or set.err then return 0 end
         if id then redis.pcall('SET', poolTurnName(key, id), key, 'PX', waitMs) end
-        local last = near[5] and redis.pcall('ZRANGE', queue, '-1', '-1')[1] or near[#near]
-        return notifyWatchers({ near[2], near[5] or last, last }, '+', waitMs, own)
+        return notifyBehind(queue, own, near, waitMs)
       end
       if type(redis.pcall('ZREM', queue, first)) == 'table' then return 0 end
     end

@@ -134,7 +134,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     `return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "264bfe7fdcd77f2f2cc20f16a3191e2619649e71",
+  sha1: "0624d9ceaadf8fc368c9a5db42748a1a5a18b8ce",
 };
 
 /**
@@ -172,5 +172,5 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "9ef47ecbfc87bf8f5b959a87bb6f67a93bf3fb48",
+  sha1: "089108ba11ec42ed15f235a815e880cedf985ede",
 };

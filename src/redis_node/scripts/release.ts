@@ -58,7 +58,7 @@ if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
 end
 return replies`,
   ),
-  sha1: "11d644254b8018872d48b34abaf5d51f57408a91",
+  sha1: "3aeeef1280d59b85e277b42c37de4decd633abeb",
 };
 
 /**
@@ -84,7 +84,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
     `local waiting = giveTurn(key, nil, not found) > 0
 return found and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "7c68c7c640caa692eb4d03afbd81479574e47ba5",
+  sha1: "de5122e0cda4bd620cd66118724ddf08e9214924",
 };
 
 /**
@@ -156,5 +156,5 @@ for index, key in ipairs(KEYS) do
 end
 return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "ecd964fa68ebf605ae8134b487107c1bf11dc7d1",
+  sha1: "be513e4876840044bd75b21c6f3e56088b01c430",
 };
