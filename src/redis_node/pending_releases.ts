@@ -1,9 +1,9 @@
 /**
  * Releases that did not reach their node, and tickets that are to leave its queues: sent when it
  * can be reached. A release is needed until its keys must be gone, even if it has a ticket, which
- * may stay in queues for longer; a ticket alone until its queues must be gone. What is not needed
- * any more is dropped now and then, so at most about half of what is kept is useless. On another
- * connection even that is sent: a server that stood still may have set the keys only now.
+ * may stay in queues for longer; a ticket alone until its queues must be gone. On another
+ * connection all are sent, because a server that stood still may have set the keys only now. If
+ * there are many, what is not needed any more is dropped now and then.
  *
  * @module
  */
@@ -22,6 +22,9 @@ import { QUEUE_TTL_MS } from "./scripts/queue.ts";
 const RETRY_DELAY_MS = 100;
 /** Longest such delay, in milliseconds. */
 const RETRY_DELAY_MS_MAX = 1_600;
+
+/** So many are kept whether they are needed or not. */
+const SPARE = 1_000;
 
 /** What a release that is repeated needs of a request. */
 type Repeatable = Omit<Release, "pool"> & Pick<QuorumRequest, "ttlMs">;
@@ -45,7 +48,7 @@ export class PendingReleases {
   #timer: TimerEntry | undefined;
   #delayMs = RETRY_DELAY_MS;
   /** With more of them, those are dropped whose keys or queues must be gone. */
-  #sweepAt = 0;
+  #sweepAt = SPARE;
 
   /** @param node The node, which releases. */
   constructor(node: ReleasingNode) {
@@ -66,7 +69,7 @@ export class PendingReleases {
     const pending = "untilMs" in release ? release : this.#pending(release);
     if (this.#releases.length > this.#sweepAt) {
       this.#releases = this.#unexpired();
-      this.#sweepAt = 2 * this.#releases.length;
+      this.#sweepAt = 2 * this.#releases.length + SPARE;
     }
     this.#releases.push(pending);
     if (this.#node.connection.open) this.#askLater(); // else it is sent on the next connection
