@@ -56,8 +56,10 @@ async function tryExtend(
   // It says nothing of the nodes if it was given up, or came after the last that is allowed.
   const isMoot = !extended && (round.decision === "open" || lock.exhausted);
   const at = unconfirmed.indexOf(round); // -1: one that began later has succeeded or failed
-  if (at >= 0 && isMoot) unconfirmed.splice(at, 1);
-  else unconfirmed.splice(0, extended ? at + 1 : at);
+  if (at >= 0) {
+    if (isMoot) unconfirmed.splice(at, 1);
+    else unconfirmed.splice(0, extended ? at + 1 : at); // those before it count no more
+  }
   report(lock, round, extended);
   if (extended) {
     round.forEachDenied((nodeIndex, missing) => {

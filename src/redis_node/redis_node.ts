@@ -82,7 +82,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   /** The group of this tick: its first request apart, so that one alone takes no memory. */
   #first: QuorumRequest | undefined;
   #others: QuorumRequest[] = [];
-  /** The operation and the index that its requests have in common. */
+  /**
+   * The operation and the index that its requests have in common. The index differs only for a
+   * pending release, which has the index 0 on every node.
+   */
   #groupOperation: Operation | undefined;
   #groupIndex = 0;
   /** Its keys, once somebody has looked for one. */
@@ -183,7 +186,6 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     if (alone || !this.#groups || !this.connection.open) {
       return this.#send(operation, request, nodeIndex);
     }
-    // The index differs only for a pending release, which has the index 0 on every node.
     if (operation !== this.#groupOperation || nodeIndex !== this.#groupIndex) this.#sendGroup();
     this.#groupOperation = operation;
     this.#groupIndex = nodeIndex;
@@ -308,8 +310,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   ): void {
     const wrongType = isWrongType(reply);
     if (queues && request.wanted && (wrongType || reply.commandRefused)) {
-      // The node cannot queue, so it is asked without a queue. If that is because the server does
-      // not allow it, callers poll from then on.
+      // The node cannot queue, so it is asked without a queue, by another script, which it may not
+      // know. If that is because the server does not allow it, callers poll from then on.
       if (!wrongType) this.#subscription?.onRefused(reply);
       return this.#send(acquireOperation(request, false), request, nodeIndex, ALONE, true);
     }

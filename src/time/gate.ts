@@ -7,9 +7,9 @@ import { Pause } from "./pause.ts";
 import type { TimerWheel } from "./timer_wheel.ts";
 
 /** One that waits at a gate: in a list, because it is a crowd that waits. */
-class Place extends Pause {
+class Entrant extends Pause {
   entered = false;
-  behind: Place | undefined;
+  behind: Entrant | undefined;
 }
 
 /**
@@ -19,8 +19,8 @@ export class Gate {
   readonly #wheel: TimerWheel;
   #free: number;
   /** The places of those that wait, and of some that gave up. */
-  #first: Place | undefined;
-  #last: Place | undefined;
+  #first: Entrant | undefined;
+  #last: Entrant | undefined;
 
   /**
    * @param wheel Where waits end.
@@ -49,26 +49,26 @@ export class Gate {
   async wait(limitMs: number, signal?: AbortSignal, isUrgent = false): Promise<boolean> {
     await undefined; // the tick in which a crowd asks is no part of the wait
     if (this.enter()) return true;
-    const place = new Place(this.#wheel, limitMs, signal);
+    const entrant = new Entrant(this.#wheel, limitMs, signal);
     if (isUrgent || !this.#first) {
-      place.behind = this.#first;
-      this.#first = place;
+      entrant.behind = this.#first;
+      this.#first = entrant;
     } else {
-      this.#last!.behind = place;
+      this.#last!.behind = entrant;
     }
-    if (!place.behind) this.#last = place;
-    await place.over;
-    return place.entered;
+    if (!entrant.behind) this.#last = entrant;
+    await entrant.over;
+    return entrant.entered;
   }
 
   /** One that is inside leaves. */
   leave(): void {
-    for (let place = this.#first; place; place = this.#first) {
-      this.#first = place.behind;
-      if (!place.scheduled) continue; // it gave up
-      place.entered = true;
+    for (let entrant = this.#first; entrant; entrant = this.#first) {
+      this.#first = entrant.behind;
+      if (!entrant.scheduled) continue; // it gave up
+      entrant.entered = true;
       // mutation: gate-lets-nobody-in
-      return place.end();
+      return entrant.end();
     }
     this.#free++;
   }

@@ -106,7 +106,8 @@ export class LocalQueues {
     const pause = new Pause(this.#nodeSet.wheel, limitMs, signal);
     this.#open(name).calls.set(caller, pause.end);
     await pause.over;
-    return !this.#queues.get(name)?.calls.delete(caller); // who let it go on took it out
+    const isLeft = this.#queues.get(name)?.calls.delete(caller);
+    return !isLeft; // what let it go on took it out
   }
 
   /** The queue of that name, if a call waits or has waited. */
