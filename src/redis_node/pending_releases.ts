@@ -2,8 +2,9 @@
  * Releases that did not reach their node, and tickets that are to leave its queues: sent when it
  * can be reached. A release is needed until its keys must be gone, even if it has a ticket, which
  * may stay in queues for longer; a ticket alone until its queues must be gone. On another
- * connection all are sent, because a server that stood still may have set the keys only now. If
- * there are many, what is not needed any more is dropped now and then.
+ * connection all are sent, because a server that stood still may have set the keys only now; but
+ * one that fails again when it is not needed any more is not kept. If there are many, what is not
+ * needed any more is dropped now and then.
  *
  * @module
  */
@@ -67,6 +68,7 @@ export class PendingReleases {
   /** Keeps a release that was not sent, did not arrive, or was refused for the moment. */
   add(release: Repeatable | PendingRelease): void {
     const pending = "untilMs" in release ? release : this.#pending(release);
+    if (pending.untilMs <= this.#nowMs) return; // that was its last try
     if (this.#releases.length > this.#sweepAt) {
       this.#releases = this.#unexpired();
       this.#sweepAt = 2 * this.#releases.length + SPARE;
@@ -89,7 +91,7 @@ export class PendingReleases {
     const answer = (_nodeIndex: number, outcome: Outcome) => {
       if (outcome !== FAILED && outcome !== UNSENT) this.sendAll(); // the server has taken it
     };
-    const untilMs = this.#node.server.wheel.clock.monotonicMs() + ttlMs;
+    const untilMs = this.#nowMs + ttlMs;
     return {
       ...UNREAD,
       ...{ keys, value, ttlMs, replaces, mode, keptMs, ticket, untilMs },
@@ -124,7 +126,11 @@ export class PendingReleases {
 
   /** Those whose keys or queues may still be there. */
   #unexpired(): PendingRelease[] {
-    const nowMs = this.#node.server.wheel.clock.monotonicMs();
+    const nowMs = this.#nowMs;
     return this.#releases.filter(({ untilMs }) => untilMs > nowMs);
+  }
+
+  get #nowMs(): number {
+    return this.#node.server.wheel.clock.monotonicMs();
   }
 }
