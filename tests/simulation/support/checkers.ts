@@ -331,11 +331,12 @@ export class Checkers {
    * come to light by a look at the lock.
    */
   #abortMayBeLateMs({ client, lock }: Held): number {
-    const { process: { timerLateMs }, driftFactor } = this.#world.plan;
+    const { process: { timerLateMs, stallChance }, driftFactor } = this.#world.plan;
     const { ttlMs } = this.#world.values.get(lock.value)!;
     const timerMs = TIMER_PRECISION_MS + timerLateMs;
     const marginMs = abortMarginMs(ttlMs * (1 - driftFactor) - DRIFT_ALLOWANCE_MS);
-    if (!this.#world.assumptions.clientClocksAgree(client.index)) {
+    // a process that stalls twice in one look at its clocks sees a step that there was not
+    if (!this.#world.assumptions.clientClocksAgree(client.index) || stallChance > 0) {
       return 2 * (HEARTBEAT_MS + timerMs);
     }
     // What a fast wall clock gains from one heartbeat to the end counts only when the timer fires.
