@@ -264,10 +264,15 @@ export class QueuedWaiter implements TicketListener {
     // more nodes, or for a time that differs from client to client.
     const wanted = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
     const few = bitCount(this.#news.notifiedBy) < (this.#unanswered ? quorum : wanted);
-    // What undoes an attempt notifies the next client. So while too few nodes answer, or the vote
-    // is split again and again, all would notify each other.
-    if (few && (this.#unanswered || this.#splits > 1)) return;
-    this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + (few ? this.#graceMs() : 0));
+    // What undoes an attempt notifies the next client. So while too few nodes answer, all would
+    // notify each other.
+    if (few && this.#unanswered) return;
+    // If the vote was split again, it waits longer, so that another may win.
+    const graces = this.#splits > 1 ? SPLIT_FACTOR ** 2 : 1;
+    this.#notifiedMs = Math.min(
+      this.#notifiedMs,
+      this.#nowMs + (few ? graces * this.#graceMs() : 0),
+    );
   }
 
   /**

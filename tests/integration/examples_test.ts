@@ -18,13 +18,8 @@ import { eventually } from "../support/eventually.ts";
 import { startServers } from "../support/servers.ts";
 
 /** Handlers that do work of some length for a path. */
-const GUARDS: Record<
-  string,
-  (redlock: Redlock, work: () => Promise<void>) => (
-    path: string,
-    signal: AbortSignal,
-  ) => Response | Promise<Response>
-> = {
+type Post = (path: string, signal: AbortSignal) => Response | Promise<Response>;
+const GUARDS: Record<string, (redlock: Redlock, work: () => Promise<void>) => Post> = {
   "Hono example": (redlock, work) => {
     const app = new Hono<Guarded>();
     app.post("/pay/:id", exclusive(redlock), async (c) => {

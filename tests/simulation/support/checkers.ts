@@ -330,11 +330,10 @@ export class Checkers {
    * gains slowly on the monotonic one counts in lumps, of which the one before the end may have
    * come to light by a look at the lock.
    */
-  #abortMayBeLateMs({ client, lock }: Held): number {
+  #abortMayBeLateMs({ client, shortestTtlMs }: Held): number {
     const { process: { timerLateMs, stallChance }, driftFactor } = this.#world.plan;
-    const { ttlMs } = this.#world.values.get(lock.value)!;
     const timerMs = TIMER_PRECISION_MS + timerLateMs;
-    const marginMs = abortMarginMs(ttlMs * (1 - driftFactor) - DRIFT_ALLOWANCE_MS);
+    const marginMs = abortMarginMs(shortestTtlMs * (1 - driftFactor) - DRIFT_ALLOWANCE_MS);
     // a process that stalls twice in one look at its clocks sees a step that there was not
     if (!this.#world.assumptions.clientClocksAgree(client.index) || stallChance > 0) {
       return 2 * (HEARTBEAT_MS + timerMs);

@@ -69,6 +69,8 @@ export interface Held {
    * has been.
    */
   lateSinceMs: number | undefined;
+  /** The shortest TTL that it may get, in milliseconds. */
+  readonly shortestTtlMs: number;
   /** Whether its caller extends it beside its own timer. */
   readonly extendsTwice: boolean;
   /** How many extensions it had, and since when the next is looked for. */
@@ -183,6 +185,7 @@ export class SimClient {
       lock,
       signal,
       aborted: signal?.aborted ?? false,
+      shortestTtlMs: Math.min(op.ttlMs, op.extendTtlMs ?? Infinity),
       sinceMs: this.process.trueMs,
       claimMs: lock.remainingMs(),
       released: false,
