@@ -200,7 +200,7 @@ Deno.test("a call is patient again with each release, and not with one that a sl
   assertEquals([waitedMs, priority], [1_000 + PATIENCE_MS + LOOK_MS, "in-order"]);
 });
 
-for (const [ahead, firstMs] of [[1, 50], [2, 100], [5, 150], [30, 150], [1_000, 150]]) {
+for (const [ahead, firstMs] of [[1, 50], [2, 100], [5, 150], [30, 150], [100, 150]]) {
   Deno.test(`a call that finds the key free and ${ahead} tickets ahead overtakes them, with a little more patience for more of them`, async () => {
     const callers = await blocked(["first"], {}, 3, (nodes) => {
       for (const node of nodes) node.enqueue("a", ...others(ahead));
