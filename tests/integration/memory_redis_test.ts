@@ -155,7 +155,7 @@ function assertSameReplies(actual: string, expected: string, tookMs: number): vo
     ).replace(/^:(\d{2,13})\r$/gmu, (_, digits) => {
       lives.push(Number(digits));
       return ":life\r";
-    }).replace(/\$\d+\r\n([\w:.]+\+)(\d+)\r/gu, (_, ticket, digits) => { // what a turn has left
+    }).replace(/\$\d+\r\n([^+$*]+\+)(\d+)\r/gu, (_, ticket, digits) => { // what a turn has left
       lives.push(Number(digits));
       return `${ticket}life\r`;
     }).replace(/^([:,]?)(\d{16})\r$/gmu, (reply, kind, digits) => {
