@@ -10,6 +10,7 @@ import type { Redlock, RedlockEvent } from "../../mod.ts";
 import { encodeCommand, joinCommands } from "../../src/redis/encoder.ts";
 import { connect } from "../../src/redis/mod.ts";
 import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
+import { ACQUIRE_ANY } from "../../src/redis_node/scripts/pool.ts";
 import { QUEUE_LEAD_MS } from "../../src/redis_node/scripts/queue.ts";
 import { RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import { eventually } from "../support/eventually.ts";
@@ -336,12 +337,13 @@ Deno.test("a queue's key that holds something else is left alone, and locks work
   await (await soon(last)).release();
 });
 
-Deno.test("when a watcher of another's turn leaves the queue, the next is told how long that lasts", async () => {
+Deno.test("when a watcher of another's turn leaves the queue, the next is told how long that lasts, but not by one that takes a key of a pool", async () => {
   await using servers = shared.lend();
   const command = (...args: (string | number)[]) => servers[0].command(...args);
-  await command("ZADD", QUEUE, 1, "first:1:50", 2, "second:1:50", 3, "third:1:50", 4, "last:1:50");
+  await command("ZADD", QUEUE, 1, "first:1:50", 2, "second:1:50", 3, "third:1:50.2", 4, "last:1:");
   await command("SET", "hasp:turn:job", "first:1:50", "PX", 60_000);
   await servers[0].resetCommandCounts();
   await command("EVAL", RELEASE_QUEUED.source, 1, "job", "value", "second:1:50");
+  await command("EVAL", ACQUIRE_ANY.source, 2, "b", "job", 1, "v", 9, "", "third:1:50.", 3, 1);
   assertEquals((await servers[0].commandCounts()).publish, 2);
 });

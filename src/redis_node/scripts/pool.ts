@@ -51,7 +51,8 @@ local freeCount = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))`,
   return rank and rank < freeCount and type(whose) == 'string' and poolIdOf(whose)
 end`,
     // Takes the key if it is free and no turn is in the way; then the ticket, and those that it
-    // overtakes, leave the queues of all keys.
+    // overtakes, leave the queues of all keys. The watchers of turns for other free keys are not
+    // notified again: with many free, that would be several messages for each.
     `local blocked = redis.call('EXISTS', key) == 1
 local turnMs, overtaken = 0, nil
 if ticket and not blocked then turnMs, overtaken = turnAheadMs(key, own, asked, agreed) end
@@ -69,7 +70,7 @@ if not blocked then
       for _, id in ipairs(leaving) do
         haveLeft = redis.call('ZREM', 'hasp:queue:' .. other, id .. index) == 1 or haveLeft
       end
-      if haveLeft then notifyNext(other, nil, redis.pcall('GET', other), true) end
+      if haveLeft then notifyNext(other, nil, redis.pcall('GET', other), true, 0) end
     end
   end
   local granted = hint == '' and 1 or fence({ key }, 0, hint, 1)
@@ -108,7 +109,7 @@ for index, one in ipairs(KEYS) do
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "d7999cd08a869cd86f0bd9bb710871093469f293",
+  sha1: "df39b176f99035ac47ddd24387485d1189bf408a",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -245,9 +245,9 @@ end`,
 end`,
   // Notifies those who may have the key next. `found` is what it holds: if `false`, the key is
   // free, and the first gets its turn; if readers hold it, the readers ahead may enter; if anybody
-  // else does, nobody is next. Returns whether somebody but `own` is.
-  `local function notifyNext(key, own, found, keepsTurn)
-  if not found then return giveTurn(key, own, keepsTurn) > 0 end
+  // else does, nobody is next. Returns whether somebody but `own` is. For `from` see `giveTurn`.
+  `local function notifyNext(key, own, found, keepsTurn, from)
+  if not found then return giveTurn(key, own, keepsTurn, from) > 0 end
   return found == 'hasp:shared' and notifyReaders(key, own, 0, 0)
 end`,
 );

@@ -134,7 +134,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     `return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "0624d9ceaadf8fc368c9a5db42748a1a5a18b8ce",
+  sha1: "833cedbe66456e6ec6b23a7f7a57f0041ed4497f",
 };
 
 /**
@@ -172,5 +172,5 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "089108ba11ec42ed15f235a815e880cedf985ede",
+  sha1: "c79060cc1e836ab6968a43c40c74968993687db6",
 };

@@ -156,5 +156,5 @@ for index, key in ipairs(KEYS) do
 end
 return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "be513e4876840044bd75b21c6f3e56088b01c430",
+  sha1: "06185fabeb67364d99a8c640db4e2ea5dbb36c30",
 };
