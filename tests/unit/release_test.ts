@@ -10,7 +10,7 @@ import { npmTag } from "../../scripts/package/manifest.ts";
 const readText = (path: string) => Deno.readTextFileSync(new URL(`../../${path}`, import.meta.url));
 const read = (name: string) => readText(`.github/workflows/${name}`);
 const config = JSON.parse(readText("deno.json"));
-const WORKFLOWS = ["ci.yml", "pages.yml", "release.yml"].map((name) => ({
+const WORKFLOWS = ["ci.yml", "clients.yml", "pages.yml", "release.yml"].map((name) => ({
   name,
   text: read(name),
 }));
