@@ -12,7 +12,7 @@ import { parseArgs } from "node:util";
 import { emitThroughDnt, emitThroughTsc, loadDnt } from "./package/emit.ts";
 import { finish } from "./package/finish.ts";
 import { npmTag, readConfig } from "./package/manifest.ts";
-import { ROOT, succeed } from "./package/tools.ts";
+import { findTools, ROOT, succeed } from "./package/tools.ts";
 
 const HELP = `Usage: deno run -A scripts/build_npm.ts [options]
 
@@ -48,9 +48,13 @@ export async function buildNpm(through?: Way, folder = PACKAGE_FOLDER): Promise<
   });
   await Deno.remove(folder, { recursive: true }).catch(() => {});
   await Deno.mkdir(folder, { recursive: true });
+  // The locked packages that its code imports: dnt would have npm install others.
+  const tools = join(folder, "node_modules");
+  await Deno.symlink(await findTools("locked"), tools);
   if (dnt) await emitThroughDnt(dnt, config, folder);
   else await emitThroughTsc(config, folder);
   await finish(config, folder);
+  await Deno.remove(tools);
   return dnt ? "dnt" : "tsc";
 }
 

@@ -89,8 +89,6 @@ export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): 
   const work = await makeWorkFolder("npm-map-");
   const importMap = join(work, "import_map.json");
   const standIn = join(ROOT, SOCKETS_STAND_IN);
-  // It would install what the source is checked against by npm itself, without a lockfile.
-  await Deno.symlink(await findTools("locked"), join(folder, "node_modules"));
   await Deno.writeTextFile(
     importMap,
     JSON.stringify({ imports: { ...peerImports(), [SOCKETS]: pathToFileURL(standIn) } }),

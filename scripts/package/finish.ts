@@ -17,18 +17,13 @@ import {
   PEERS,
   TARGET,
 } from "./manifest.ts";
-import { filesIn, findTool, findTools, ROOT, succeed } from "./tools.ts";
+import { filesIn, findTool, ROOT, succeed } from "./tools.ts";
 
 /**
  * What dnt leaves. A package.json beside the code would hide `sideEffects` and `imports` of the
  * real one.
  */
-const LEFTOVERS = [
-  `${CODE_FOLDER}/package.json`,
-  ".npmignore",
-  "node_modules",
-  "package-lock.json",
-];
+const LEFTOVERS = [`${CODE_FOLDER}/package.json`, ".npmignore", "package-lock.json"];
 
 /** For people; copied as they are. */
 const PAPERS = ["README.md", "LICENSE"];
@@ -39,11 +34,13 @@ const RELATIVE_IMPORT = /\b(from |import |import\()"(\.[^"]+)"/g;
 /** Modules that stay files of their own, as the package's `imports` choose between them. */
 const TRANSPORTS = /^src\/transport\/(default_npm|node|node_listener|none|workers)\.js$/;
 
-/** Finishes the package in `folder`. */
+/** Finishes the package in `folder`, which has in `node_modules` what its code imports. */
 export async function finish(config: Config, folder: string): Promise<void> {
   for (const left of LEFTOVERS) {
     await Deno.remove(join(folder, left), { recursive: true }).catch(() => {});
   }
+  const manifest = JSON.stringify(packageJson(config), undefined, 2) + "\n";
+  await Deno.writeTextFile(join(folder, "package.json"), manifest);
   const code = join(folder, CODE_FOLDER);
   const entryPoints = Object.values(config.exports).map(emittedPath);
   for (const path of await filesIn(code)) if (/\.[jt]s$/.test(path)) await mapImports(code, path);
@@ -52,8 +49,6 @@ export async function finish(config: Config, folder: string): Promise<void> {
   await addDenoTransport(code);
   await addCommonJs(config, folder);
   await bundleCli(folder);
-  const manifest = JSON.stringify(packageJson(config), undefined, 2) + "\n";
-  await Deno.writeTextFile(join(folder, "package.json"), manifest);
   for (const name of PAPERS) {
     await Deno.copyFile(join(ROOT, name), join(folder, name)).catch((error) => {
       if (!(error instanceof Deno.errors.NotFound)) throw error;
@@ -131,15 +126,9 @@ async function joinDeclarations(code: string, entryPoints: readonly string[]): P
   const emitted = (await filesIn(code)).filter((path) => path.endsWith(".d.ts"));
   const entries = entryPoints.map((path) => path.replace(/\.js$/, ""));
   const script = join(code, "join.mjs");
-  const tools = await findTools("locked");
   await Deno.writeTextFile(script, JOIN_DECLARATIONS);
-  await Deno.symlink(tools, join(code, "node_modules"));
-  try {
-    await succeed("node", [script, code, ...entries]);
-  } finally {
-    await Deno.remove(join(code, "node_modules"));
-    await Deno.remove(script);
-  }
+  await succeed("node", [script, code, ...entries]);
+  await Deno.remove(script);
   for (const path of emitted) {
     if (!entries.includes(path.replace(/\.d\.ts$/, ""))) await Deno.remove(join(code, path));
   }

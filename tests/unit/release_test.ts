@@ -40,7 +40,7 @@ Deno.test("release.yml makes the package with locked tools alone", () => {
   assertStringIncludes(words, " run: npm ci --ignore-scripts --prefix scripts/package/deno -");
   assertMatch(
     words,
-    / run: > scripts\/package\/deno\/\S+\/deno run -A --lock=\S+ --frozen scripts\/build_npm\.ts --pack dist --through dnt -/u,
+    / run: > scripts\/package\/deno\/\S+\/deno run -A --no-config --lock=\S+ --frozen scripts\/build_npm\.ts --pack dist --through dnt -/u,
   );
 });
 
