@@ -68,6 +68,7 @@ Deno.test("docs: the commands of the command line do what they are shown for", a
   }
   const ran = (await Deno.readTextFile(`${place.folder}/ran`)).replace(/gpu:[01]/u, "any gpu");
   assertEquals(ran.trim().split("\n"), [
+    "./backup.sh nightly-backup", // in the README
     "./backup.sh nightly-backup",
     "./close_month.sh invoices ledger",
     "./train.sh any gpu",
@@ -94,7 +95,7 @@ Deno.test("docs: every example that skips a held lock makes one attempt, so that
   const run = program.commands.find((command) => command.name() === "run")!;
   const examples = [helpOf(run), ...FENCES.map(({ code }) => code)].join("\n").split("\n")
     .filter((line) => line.includes("--on-held skip"));
-  assertEquals(examples.length, 5);
+  assertEquals(examples.length, 6);
   assertEquals(examples.filter((line) => !line.includes("--wait 0")), []);
 });
 
