@@ -92,7 +92,6 @@ import {
   waitToAsk,
   waitToAskAgain,
 } from "./lock_call.ts";
-import { keysName } from "../resources.ts";
 import { renew } from "./renewal.ts";
 import { undoAttempt } from "./release.ts";
 
@@ -168,7 +167,6 @@ export function deliver(call: LockCall, held: HeldLock): void {
  */
 function waitForRoom(call: LockCall): Promise<boolean> {
   const { client: { attempts }, waitMs, settings: { signal } } = call;
-  call.startClock();
   return attempts.wait(waitMs > 0 ? call.leftMs() : Infinity, signal);
 }
 
@@ -185,7 +183,6 @@ function beginAttempt(call: LockCall): Round<ClientState> {
   const round = new Round(client, keys, value, ttlMs, details); // step 1: it reads the clocks
   call.admitted = false;
   call.attempts++;
-  call.startClock(round.sinceMs);
   round.connectingMs = call.waitMs === 0 ? CONNECTING_MS_MAX : call.leftMs(round.sinceMs);
   round.lingersForGrant = call.waitMs === 0 && !call.adopts;
   return round;
@@ -251,7 +248,7 @@ function letNextAsk(call: LockCall, held: HeldLock): void {
   } else if (mode) {
     // All that wait behind it ask at once, and enter beside it.
     localQueues.admit(localName, call);
-    localQueues.addReader(keysName(call.keys), held);
+    localQueues.addReader(call.name, held);
   } else {
     // The next one asks when the lock ends.
     localQueues.promote(localName, call, held);

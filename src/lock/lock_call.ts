@@ -49,6 +49,8 @@ export class LockCall {
   readonly settings: Settings;
   readonly resources: readonly string[];
   readonly keys: readonly string[];
+  /** The name of its keys, in whatever order they were given. */
+  readonly name: string;
   /**
    * The name of its local queue: that of its keys, of all keys of a pool, or of readers of the
    * keys.
@@ -59,7 +61,7 @@ export class LockCall {
   /** What the lock is for. */
   readonly purpose: Purpose;
   /** How long it may wait, in milliseconds. */
-  waitMs: number;
+  readonly waitMs: number;
   /** The lock that it adopts, if it does. */
   readonly adopts: HandedOver | undefined;
   /** Set if the lock is in shared mode. */
@@ -80,11 +82,8 @@ export class LockCall {
   retries = 0;
   /** How it waits among other clients, if it has waited and does not poll. */
   waiter: QueuedWaiter | undefined;
-  /**
-   * When the call began, by the monotonic clock: with its first attempt, or when it began to wait
-   * for earlier calls.
-   */
-  #sinceMs: number | undefined;
+  /** When it began, by the monotonic clock. */
+  readonly #sinceMs: number;
 
   /**
    * @param client The client.
@@ -108,11 +107,12 @@ export class LockCall {
     this.keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
     this.pool = settings.any ? new Pool(client, this.keys) : undefined;
     this.mode = settings.mode === "shared" ? "shared" : undefined;
-    const name = keysName(this.keys);
-    this.localName = this.pool?.name ?? (this.mode ? readersName(name) : name);
+    this.name = keysName(this.keys);
+    this.localName = this.pool?.name ?? (this.mode ? readersName(this.name) : this.name);
     this.purpose = purpose;
     this.waitMs = purpose === "try" ? 0 : settings.waitMs;
     this.adopts = adopts;
+    this.#sinceMs = client.wheel.clock.monotonicMs();
   }
 
   /** What it does, for messages. */
@@ -125,7 +125,7 @@ export class LockCall {
    * readers and writers, who wait for each other.
    */
   get contendedName(): string {
-    return this.pool?.key ?? keysName(this.keys);
+    return this.pool?.key ?? this.name;
   }
 
   /**
@@ -138,18 +138,12 @@ export class LockCall {
 
   /** For how long the call has lasted, in milliseconds. */
   get elapsedMs(): number {
-    if (this.#sinceMs === undefined) return 0;
     return this.client.wheel.clock.monotonicMs() - this.#sinceMs;
   }
 
   /** What is left of the wait, in milliseconds. */
   leftMs(nowMs: number = this.client.wheel.clock.monotonicMs()): number {
-    return this.waitMs - (nowMs - (this.#sinceMs ?? nowMs));
-  }
-
-  /** Begins the time of the call, unless it has begun. */
-  startClock(nowMs: number = this.client.wheel.clock.monotonicMs()): void {
-    this.#sinceMs ??= nowMs;
+    return this.waitMs - (nowMs - this.#sinceMs);
   }
 
   /** What the lock is for, once an attempt has won it: with a pool, the one of its key. */
@@ -214,12 +208,11 @@ export class LockCall {
  */
 export function waitToAsk(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, localName } = call;
-  // A reader is the first of its client only once it has to wait (`claimFirst`): until then, others
-  // may enter beside it.
+  // A reader becomes the first of its client only when it has to wait for other clients: until
+  // then, others ask beside it.
   const mayAsk = !call.queuesUp ||
     (call.mode ? !localQueues.owner(localName) : localQueues.claim(localName, call));
-  if (!mayAsk) return waitToBeFirst(call);
-  return call.cooldownLeftMs === 0 ? waitToJoin(call) : joinAfterCooldown(call);
+  return mayAsk ? waitToJoin(call) : waitToBeFirst(call);
 }
 
 /**
@@ -229,42 +222,27 @@ export function waitToAsk(call: LockCall): Promise<void> | undefined {
 async function waitToBeFirst(call: LockCall, denied?: Round): Promise<void> {
   const { client: { localQueues }, settings: { signal }, localName } = call;
   call.throwIfEnded();
-  call.startClock();
   if (!await localQueues.wait(localName, call, call.leftMs(), signal)) {
     call.throwIfEnded();
     throw refuse(call, denied ?? localQueues.get(localName)?.latest);
   }
   call.admitted = !localQueues.isFirst(localName, call);
-  if (!call.admitted) await joinAfterCooldown(call);
-}
-
-async function joinAfterCooldown(call: LockCall): Promise<void> {
-  await outlastCooldown(call);
-  await waitToJoin(call);
+  if (!call.admitted) await waitToJoin(call);
 }
 
 /**
- * The call asks next. If other clients are known to wait for the lock, it is to join them with its
- * first attempt: it waits until the nodes can notify this client.
+ * The call asks next, once no cooldown is left. If other clients are known to wait for the lock, it
+ * is to join them with its first attempt: it waits until the nodes can notify this client.
  */
 function waitToJoin(call: LockCall): Promise<void> | undefined {
-  const { client: { localQueues }, settings } = call;
+  const { client: { localQueues }, settings, localName } = call;
+  if (call.cooldownLeftMs > 0) return outlastCooldown(call).then(() => waitToJoin(call));
   call.pool?.chooseFirst();
-  if (!call.queuesUp || !localQueues.isContended(call) || !claimFirst(call)) return undefined;
+  const joins = call.queuesUp && localQueues.isContended(call) &&
+    localQueues.claim(localName, call);
+  if (!joins) return undefined;
   call.waiter = localQueues.waiterFor(call, settings);
-  if (!call.waiter) return undefined;
-  call.startClock();
-  return call.waiter.ready(call.leftMs());
-}
-
-/**
- * Whether the call is the one of its client that waits among other clients. A call in shared mode
- * becomes that one unless another is: then it waits behind that, and may enter beside it. A call in
- * exclusive mode is that one already (`waitToAsk`).
- */
-function claimFirst(call: LockCall): boolean {
-  const { client: { localQueues }, mode, localName } = call;
-  return !mode || localQueues.claim(localName, call) || localQueues.isFirst(localName, call);
+  return call.waiter?.ready(call.leftMs());
 }
 
 /**
@@ -275,7 +253,6 @@ async function outlastCooldown(call: LockCall, denied?: Round): Promise<void> {
   const { client, settings: { signal } } = call;
   for (let cooldownLeftMs; (cooldownLeftMs = call.cooldownLeftMs) > 0;) {
     call.throwIfEnded();
-    call.startClock();
     const leftMs = call.leftMs();
     if (leftMs <= 0) throw refuse(call, denied);
     client.localQueues.dropWaiter(call.localName);
@@ -301,7 +278,8 @@ export async function waitToAskAgain(call: LockCall, denied: Round): Promise<voi
     return await pauseAfterSplit(call, denied);
   }
   if (call.leftMs() <= 0) throw refuse(call, denied);
-  if (!claimFirst(call)) return await waitToBeFirst(call, denied);
+  // only a reader may be behind another, with which it may enter then
+  if (!localQueues.claim(localName, call)) return await waitToBeFirst(call, denied);
   const waiter = call.waiter ??= localQueues.waiterFor(call, settings);
   const queue = localQueues.get(localName);
   if (queue) queue.latest = denied;
@@ -376,8 +354,7 @@ function heldByOthers(call: LockCall, denied: Round | undefined): LockHeldError 
 
 /** The lock that this client itself holds, if it does. */
 function ownHold(call: LockCall): HeldLock | undefined {
-  const { client: { localQueues }, keys, mode, localName } = call;
-  const name = keysName(keys);
+  const { client: { localQueues }, name, mode, localName } = call;
   const owners = [localQueues.owner(localName), localQueues.owner(name)];
   if (!mode) owners.push(localQueues.reader(name)); // readers do not keep readers out
   return owners.find((owner) => owner instanceof HeldLock);

@@ -66,11 +66,11 @@ export async function runUsing<T>(call: LockCall, routine: Routine<T>): Promise<
  * @throws {RedlockError} If the client is closed.
  */
 export async function lead(first: LockCall, routine: Routine<unknown>): Promise<void> {
-  const { client, client: { wheel }, settings, settings: { signal, onEvent } } = first;
+  const { client, client: { wheel }, settings: { signal, onEvent } } = first;
+  const settings = { ...first.settings, waitMs: Infinity };
   for (let failures = 0;;) {
     const resources = [...first.resources];
     const call = new LockCall(client, settings, resources, "use");
-    call.waitMs = Infinity;
     let failed: { error: unknown } | undefined;
     const startMs = wheel.continuous.nowMs();
     try {

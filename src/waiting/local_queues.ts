@@ -76,11 +76,11 @@ export class LocalQueues {
     return this.#owners.get(name);
   }
 
-  /** Makes `caller` the first call, unless another call is; returns whether it did. */
+  /** Makes `caller` the first call, unless another call is; returns whether it is the first. */
   claim(name: string, caller: Owner): boolean {
-    if (this.#owners.has(name)) return false;
-    this.#owners.set(name, caller);
-    return true;
+    const owner = this.#owners.get(name);
+    if (owner === undefined) this.#owners.set(name, caller);
+    return owner === undefined || owner === caller;
   }
 
   /** Whether `caller` is the first call. */
@@ -102,7 +102,6 @@ export class LocalQueues {
     limitMs: number,
     signal: AbortSignal | undefined,
   ): Promise<boolean> {
-    if (this.isFirst(name, caller)) return true;
     const pause = new Pause(this.#nodeSet.wheel, limitMs, signal);
     this.#open(name).calls.set(caller, pause.end);
     await pause.over;
