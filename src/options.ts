@@ -301,10 +301,8 @@ export class LockOptions {
   /** The settings of calls without options. */
   readonly defaults: Settings;
   readonly #options: CompleteOptions;
-  /** The last call's: options, how many of them differ from the client's own, and settings. */
-  #lastOptions: CompleteOptions;
-  #lastChanges = 0;
-  #lastSettings: Settings;
+  /** The options of the last call that had some, and its settings. */
+  #last: { readonly given: RedlockOptions; readonly settings: Settings };
 
   /**
    * @param attempt The call that fails otherwise, for messages: `create lock client`.
@@ -314,10 +312,9 @@ export class LockOptions {
    * @throws {RangeError} If an option is out of range.
    */
   constructor(attempt: string, options: RedlockOptions, label = "") {
-    const complete = { ...DEFAULTS, label };
-    applyOptions(attempt, copyOptions(attempt, options), complete);
-    this.#options = this.#lastOptions = complete;
-    this.defaults = this.#lastSettings = settingsOf(attempt, complete);
+    this.#options = merged(attempt, { ...DEFAULTS, label }, copyOptions(attempt, options));
+    this.defaults = settingsOf(attempt, this.#options);
+    this.#last = { given: {}, settings: this.defaults };
   }
 
   /**
@@ -333,27 +330,21 @@ export class LockOptions {
   resolve(attempt: string, options: RedlockOptions | undefined): Settings {
     if (options === undefined) return this.defaults;
     const given = copyOptions(attempt, options);
-    if (this.#isLast(given)) return this.#lastSettings;
-    const complete = { ...this.#options };
-    const changes = applyOptions(attempt, given, complete);
-    const settings = settingsOf(attempt, complete);
-    [this.#lastOptions, this.#lastChanges, this.#lastSettings] = [complete, changes, settings];
+    const last = this.#last;
+    if (hasAllOf(given, last.given) && hasAllOf(last.given, given)) return last.settings;
+    const settings = settingsOf(attempt, merged(attempt, this.#options, given));
+    this.#last = { given, settings };
     return settings;
   }
+}
 
-  /** Whether options change what those of the last call have changed: each of them, and as many. */
-  #isLast(given: RedlockOptions): boolean {
-    let changes = 0;
-    for (const name in given) {
-      const key = name as keyof RedlockOptions;
-      const value = given[key];
-      if (!(key in this.#options)) return false;
-      if (value === undefined || value === this.#options[key]) continue;
-      if (value !== this.#lastOptions[key]) return false;
-      changes++;
-    }
-    return changes === this.#lastChanges;
+/** Whether options have all that others have; one that is `undefined` need not be there. */
+function hasAllOf(options: RedlockOptions, others: RedlockOptions): boolean {
+  for (const name in others) {
+    const key = name as keyof RedlockOptions;
+    if (options[key] !== others[key]) return false;
   }
+  return true;
 }
 
 /**
@@ -365,31 +356,24 @@ export function pickLockOptions(options: RedlockOptions): RedlockOptions {
   return Object.fromEntries(names.map((name) => [name, options[name]]));
 }
 
-/** A copy of options, in which only those of a plain object may be unknown. */
+/** A copy of options, all of which are known. */
 function copyOptions(attempt: string, options: RedlockOptions): RedlockOptions {
   const isPlain = options && Object.getPrototypeOf(options) === Object.prototype;
-  if (isPlain) return { ...options };
-  checkOptions(attempt, options, LOCK_OPTION_NAMES);
-  return pickLockOptions(options);
+  const given = isPlain ? { ...options } : options;
+  checkOptions(attempt, given, LOCK_OPTION_NAMES);
+  return isPlain ? given : pickLockOptions(options);
 }
 
-/** Checks options and writes them into `complete`; returns how many change it. */
-function applyOptions(
-  attempt: string,
-  options: RedlockOptions,
-  complete: CompleteOptions,
-): number {
-  checkOptions(attempt, options, LOCK_OPTION_NAMES);
-  let changes = 0;
-  for (const name in options) {
-    const key = name as keyof RedlockOptions;
-    const value: unknown = options[key];
-    if (value === undefined || value === complete[key]) continue;
-    check(attempt, name, value, RULES[key]);
-    (complete as Record<string, unknown>)[name] = value;
-    changes++;
+/** Complete options with those of a call, which are checked, in place of their own. */
+function merged(attempt: string, base: CompleteOptions, given: RedlockOptions): CompleteOptions {
+  const complete: Record<string, unknown> = { ...base };
+  for (const name in given) {
+    const value = given[name as keyof RedlockOptions];
+    if (value === undefined) continue;
+    check(attempt, name, value, RULES[name as keyof RedlockOptions]);
+    complete[name] = value;
   }
-  return changes;
+  return complete as unknown as CompleteOptions;
 }
 
 /** A function, because bundlers keep a text that is made of others. */
