@@ -71,7 +71,6 @@
  *
  * @module
  */
-import type { ClientState } from "./client_state.ts";
 import { LockHeldError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { askFenced } from "../fencing/fenced_attempt.ts";
@@ -171,7 +170,7 @@ function waitForRoom(call: LockCall): Promise<boolean> {
 }
 
 /** Begins an attempt, before its first byte is sent. */
-function beginAttempt(call: LockCall): Round<ClientState> {
+function beginAttempt(call: LockCall): Round {
   const { client, settings: { ttlMs, label }, pool, waiter } = call;
   const ticket = waiter?.nextTicket(call.leftMs());
   const keyPool = pool?.beginAttempt(call.attempts === 0 && !ticket);
@@ -216,7 +215,7 @@ function ask({ settings }: LockCall, round: Round): Promise<void> {
 }
 
 /** Looks at the clocks, and accepts the lock or undoes the attempt. */
-function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefined {
+function conclude(call: LockCall, round: Round): HeldLock | undefined {
   const { settings } = call;
   const { validityMs } = settings;
   if (call.adopts) round.ttlMs = Math.max(round.ttlMs, call.adopts.ttlMs); // it shortens no TTL
@@ -230,7 +229,7 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
   if (settings.onEvent) reportAttempt(call, round, granted);
   if (!granted) return undefined;
   if (call.ended) return void undoAttempt(round); // the listener has ended it
-  const held = new HeldLock(round, settings, call.locked);
+  const held = new HeldLock(call.client, round, settings, call.locked);
   letNextAsk(call, held);
   if (settings.onEvent) reportAcquired(call, held);
   return held;

@@ -46,10 +46,12 @@ import { driftMs, expiryMarginMs } from "../time/validity.ts";
  * whichever is first.
  */
 export class HeldLock extends TimerEntry {
+  /** The client that holds it. */
+  readonly client: ClientState;
   readonly settings: Settings;
   readonly resources: readonly string[];
   /** The round that won it. */
-  readonly round: Round<ClientState>;
+  readonly round: Round;
   /** How often it was extended. */
   extensions = 0;
   /**
@@ -86,16 +88,19 @@ export class HeldLock extends TimerEntry {
   declare former?: Former;
 
   /**
+   * @param client The client.
    * @param round The round that won the lock.
    * @param settings The settings of the call.
    * @param resources What is locked.
    */
   constructor(
-    round: Round<ClientState>,
+    client: ClientState,
+    round: Round,
     settings: Settings,
     resources: readonly string[],
   ) {
     super();
+    this.client = client;
     this.settings = settings;
     this.resources = resources;
     this.round = round;
@@ -104,11 +109,6 @@ export class HeldLock extends TimerEntry {
     this.#validityMs = settings.validityMs;
     if (settings.onEvent) this.context = new OwnContext();
     this.#schedule();
-  }
-
-  /** The client that holds it. */
-  get client(): ClientState {
-    return this.round.nodeSet;
   }
 
   /** The fencing token, if there is one. */
@@ -315,7 +315,6 @@ export class HeldLock extends TimerEntry {
     // mutation: giver-keeps-holding
     this.#finish("handed-over");
     this.#released = Promise.resolve(false);
-    deleteFormer(this.round, this.former);
     this.leaveLocalQueue();
     if (!onEvent) return;
     const [holder, heldMs] = [holderOf(round.value), this.heldMs];
@@ -369,7 +368,6 @@ export class HeldLock extends TimerEntry {
     const take = () => {
       wheel.cancel(waiting); // a client that closes calls all that wait, and then what still does
       takeBack(this.round, releaseOf(this.round, this.keptUntilMs));
-      deleteFormer(this.round, this.former);
     };
     // mutation: doubtful-extension-stays
     if (delayMs > 0) waiting = wheel.after(delayMs, take, take);
@@ -396,12 +394,13 @@ export class HeldLock extends TimerEntry {
 
   /**
    * Ends the lock: it is not held from here on (step 6), and no node sends anything more for it
-   * that could set a key.
+   * that could set a key. What an adoption has not replaced goes.
    */
   #finish(end: "released" | "handed-over" | LockLostError): void {
     this.#end = end;
     this.client.wheel.cancel(this);
     this.round.cancel();
+    deleteFormer(this.round, this.former);
   }
 
   async #release(): Promise<boolean> {
@@ -413,9 +412,7 @@ export class HeldLock extends TimerEntry {
     const inside = client.releases.enter() || await client.releases.wait(Infinity);
     const { keptMs } = this;
     const round = releaseOf(this.round, this.keptUntilMs);
-    const asked = round.ask(askToRelease, settings.nodeTimeoutMs);
-    deleteFormer(this.round, this.former);
-    await asked;
+    await round.ask(askToRelease, settings.nodeTimeoutMs);
     client.endCall();
     if (inside) client.releases.leave();
     return this.#concludeRelease(round, active, keptMs);

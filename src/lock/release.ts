@@ -57,7 +57,7 @@ export function deleteValue(
   ttlMs: number,
   adopted?: Round,
 ): void {
-  const request = { ...UNREAD, keys, value, ttlMs, mayHaveKeys: () => true };
+  const request = { ...UNREAD, keys, value, ttlMs };
   nodes.forEach((node, nodeIndex) => {
     if (!adopted?.grantedBy(nodeIndex)) node.release(request, nodeIndex);
   });
@@ -71,10 +71,7 @@ export function deleteValue(
  * @param keptUntilMs Until when the keys are to live at least, by the monotonic clock. How long
  * that is yet, each node finds out when it is asked.
  */
-export function releaseOf<Nodes extends NodeSet>(
-  won: Round<Nodes>,
-  keptUntilMs: number | undefined,
-): Round<Nodes> {
+export function releaseOf(won: Round, keptUntilMs: number | undefined): Round {
   const { ticket, pool, mode, nodeSet: { wheel } } = won;
   // mutation: at-least-is-forgotten
   if (keptUntilMs !== undefined) return won.follow({ keptMs: restUntil(wheel.clock, keptUntilMs) });

@@ -5,7 +5,7 @@
  */
 import type { Grant, LockNode, LockRequest } from "../quorum/lock_node.ts";
 import { MISSING, VOTES } from "../quorum/outcome.ts";
-import { type QuorumNode, quorumNodes, type QuorumRequest } from "../quorum/quorum_node.ts";
+import { type QuorumNode, quorumNodes, type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import { operated } from "../redis_node/operated_node.ts";
 import { systemClock } from "../time/clock.ts";
 
@@ -30,10 +30,8 @@ export function publishedNode(node: QuorumNode): Required<LockNode> {
         if (undone) undone.undone = true;
         const asked: QuorumRequest = {
           ...request,
-          wanted: true,
-          shared: undefined,
+          ...UNREAD,
           keptMs,
-          mayHaveKeys: () => true,
           answer(_nodeIndex, outcome, detail) {
             if (acquiring.get(value) === asked) acquiring.delete(value);
             if (VOTES[outcome] === "granted") {

@@ -85,10 +85,9 @@ export interface QuorumRequest extends LockRequest, RequestDetails {
   /** Storage that all nodes of one kind can share for this request, such as the encoded command. */
   shared: unknown;
   /**
-   * Only with a release: whether keys may be set on a node, so that a release which does not reach
-   * it is repeated.
+   * Whether keys may be set on a node, so that a release which does not reach it is repeated.
    */
-  mayHaveKeys?(nodeIndex: number): boolean;
+  mayHaveKeys(nodeIndex: number): boolean;
   /**
    * Answers.
    *
@@ -104,6 +103,7 @@ export interface QuorumRequest extends LockRequest, RequestDetails {
 export const UNREAD: Omit<QuorumRequest, keyof LockRequest> = {
   wanted: true,
   shared: undefined,
+  mayHaveKeys: () => true,
   answer() {},
 };
 

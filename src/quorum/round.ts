@@ -76,23 +76,23 @@ export interface Counts {
 export type Decision = "open" | "granted" | "refused";
 
 /** Its details are properties of its own, if it has any. */
-export interface Round<Nodes extends NodeSet = NodeSet> extends Omit<RequestDetails, "ticket"> {}
+export interface Round extends Omit<RequestDetails, "ticket"> {}
 
 /**
  * One request to all nodes, and how they have answered it so far. It is its own request and
  * deadline, so that an uncontended lock allocates one object and one promise for it.
  */
-export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implements QuorumRequest {
+export class Round extends TimerEntry implements QuorumRequest {
   // What is asked. More of it is in the details.
   /** The nodes that are asked. */
-  readonly nodeSet: Nodes;
+  readonly nodeSet: NodeSet;
   readonly keys: readonly string[];
   readonly value: string;
   ttlMs: number;
   ticket: QueueTicket | undefined;
   shared: unknown = undefined;
   /** The round that won the lock which this one extends or releases. */
-  readonly #origin: Round<Nodes> | undefined;
+  readonly #origin: Round | undefined;
   #isRelease = false;
   #cancelled = false;
 
@@ -140,12 +140,12 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
    * @param origin The round that won the lock, if this one extends or releases it.
    */
   constructor(
-    nodeSet: Nodes,
+    nodeSet: NodeSet,
     keys: readonly string[],
     value: string,
     ttlMs: number,
     details?: RequestDetails,
-    origin?: Round<Nodes>,
+    origin?: Round,
   ) {
     super();
     const { continuous } = nodeSet.wheel;
@@ -174,7 +174,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   }
 
   /** A round about the lock that this one won, with the same guard and mode. */
-  follow(details?: RequestDetails): Round<Nodes> {
+  follow(details?: RequestDetails): Round {
     const { nodeSet, keys, value, ttlMs, mode, guardMs } = this;
     const all = mode || guardMs ? { mode, guardMs, ...details } : details;
     return new Round(nodeSet, keys, value, ttlMs, all, this);

@@ -142,7 +142,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   release(request: QuorumRequest, nodeIndex: number): void {
     const { crowded } = this.connection;
     // No key of it is there, and a server that hangs should not get one more command for each lock.
-    if (crowded && !request.mayHaveKeys!(nodeIndex)) request.answer(nodeIndex, UNSENT, crowded);
+    if (crowded && !request.mayHaveKeys(nodeIndex)) request.answer(nodeIndex, UNSENT, crowded);
     else this.#sendGrouped(releaseOperation(request), request, nodeIndex);
   }
 
@@ -327,7 +327,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     for (const each of others === ALONE ? [request] : [request, ...others]) {
       const isRelease = operation.kind === "release";
       // mutation: release-forgotten
-      if (isRelease && each.mayHaveKeys!(index)) this.#pendingReleases.add(each);
+      if (isRelease && each.mayHaveKeys(index)) this.#pendingReleases.add(each);
       each.answer(index, outcome, error);
     }
   }

@@ -59,7 +59,7 @@ for (
   const [what, asked, end] of [
     ["release", [1, 1, 2], (lock) => lock.release()],
     ["hand-over", [0, 0, 1], (lock) => lock.handOver()],
-    ["loss", [2, 2, 4], (_lock, cluster) => cluster.advance(2 * TTL_MS)],
+    ["loss", [2, 2, 3], (_lock, cluster) => cluster.advance(2 * TTL_MS)],
     ["end of the client", [1, 1, 2], (_lock, cluster) => cluster.close()],
   ] as readonly [string, number[], (lock: Lock, cluster: Cluster) => unknown][]
 ) {
