@@ -122,8 +122,8 @@ export class QueuedWaiter implements TicketListener {
   #unanswered = false;
   /**
    * Until when it follows no notification, because that was of no use: nodes were in quarantine; or
-   * it entered beside readers of one key, and another was held. But a turn it uses, unless too few
-   * nodes answered.
+   * it asked for several keys, of which one was held. But a turn it uses, unless too few nodes
+   * answered; or the vote was split: then it had taken a free key from others where it could.
    */
   #pacedUntilMs = 0;
   /** How long the slowest node took to answer the last attempt, in milliseconds. */
@@ -186,7 +186,9 @@ export class QueuedWaiter implements TicketListener {
     this.#askMs = Math.min(this.#nowMs + pollMs, this.#joinMs());
     this.#hearVotes();
     const dueMs = () => {
-      const pacedUntilMs = this.#news.hasTurn && !this.#unanswered ? 0 : this.#pacedUntilMs;
+      // mutation: several-keys-split-the-vote
+      const usesTurn = this.#news.hasTurn && !this.#unanswered && this.#splits === 0;
+      const pacedUntilMs = usesTurn ? 0 : this.#pacedUntilMs;
       const notifiedMs = Math.max(this.#notifiedMs, this.resource.concededUntilMs, pacedUntilMs);
       return Math.min(notifiedMs, this.#askMs, this.#turn.endMs);
     };

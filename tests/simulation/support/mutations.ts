@@ -167,6 +167,10 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "a client forgets that others wait for the lock that it releases",
   ],
   "unnotified-waiter-never-asks": [becomes("Infinity"), "nobody asks who is not notified"],
+  "several-keys-split-the-vote": [
+    without(2),
+    "a call for a free key and a held one takes the free one from others again and again",
+  ],
   "last-asks-ever-more-rarely": [never, "the last in the queue asks ever more rarely"],
   "stuck-first-never-overtaken": [becomes("Infinity"), "the first in the queue is never overtaken"],
   "notified-first-never-overtaken": [drop, "a first that was notified and is stuck is waited for"],

@@ -88,50 +88,38 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     clients: [[{ ...KEPT, shared: true }], [waits(50, KEPT)]],
     missing: expectSoon(1, KEPT_MS, HAND_OFF_MS),
   }),
-  scenario(
-    "Q3",
-    "a lock that is given to nobody is taken when it expires, by one that never saw it",
-    {
-      catches: ["taken-says-not-for-how-long"],
-      clients: [
-        [{ ...HOLDER, ttlMs: 30_000 }],
-        [waits(50, { ttlMs: GONE_MS, holdMs: 1, handsTo: [] })],
-        [waits(100, { waitMs: 60_000 })],
-      ],
-      missing: expectSoon(2, RELEASED_MS + GONE_MS, STAGGER_MS + HAND_OFF_MS),
-    },
-  ),
-  scenario(
-    "Q3",
-    "a lock whose holder died is taken, though those ahead wait for another key, too",
-    {
-      catches: ["last-asks-ever-more-rarely"],
-      clients: [
-        [{ ...HOLDER, autoExtend: true, holdMs: 60_000 }],
-        [{ ...HOLDER, resources: ["b"], ttlMs: 60_000, holdMs: 30_000 }],
-        ...[50, 100, 150].map((atMs) => [waits(atMs, { resources: ["a", "b"] })]),
-        [waits(200)],
-        [waits(250)],
-      ],
-      faults: [{ kind: "die", client: 0, silent: false, atMs: 4_500 }],
-      missing: expectSoon(6, 4_500, 3_000 + 500),
-    },
-  ),
-  scenario(
-    "Q3",
-    "a free lock is taken, though those who watch the first wait for another key, too",
-    {
-      catches: ["several-keys-keep-a-free-one"],
-      clients: [
-        [HOLDER],
-        [{ ...HOLDER, resources: ["b"], autoExtend: true, holdMs: 30_000 }],
-        ...[50, 100].map((atMs) => [waits(atMs, { resources: ["a", "b"] })]),
-        [waits(150)],
-        ...[200, 250].map((atMs) => [waits(atMs, { resources: ["a", "b"] })]),
-      ],
-      missing: expectSoon(4, RELEASED_MS, 2 * PATIENCE_MS + HAND_OFF_MS),
-    },
-  ),
+  scenario("Q3", "a lock that is given to nobody is taken when it expires", {
+    catches: ["taken-says-not-for-how-long"],
+    clients: [
+      [{ ...HOLDER, ttlMs: 30_000 }],
+      [waits(50, { ttlMs: GONE_MS, holdMs: 1, handsTo: [] })],
+      [waits(100, { waitMs: 60_000 })],
+    ],
+    missing: expectSoon(2, RELEASED_MS + GONE_MS, STAGGER_MS + HAND_OFF_MS),
+  }),
+  scenario("Q3", "a lock of one that died is taken, though those ahead need another, too", {
+    catches: ["last-asks-ever-more-rarely"],
+    clients: [
+      [{ ...HOLDER, autoExtend: true, holdMs: 60_000 }],
+      [{ ...HOLDER, resources: ["b"], ttlMs: 60_000, holdMs: 30_000 }],
+      ...[50, 100, 150].map((atMs) => [waits(atMs, { resources: ["a", "b"] })]),
+      [waits(200)],
+      [waits(250)],
+    ],
+    faults: [{ kind: "die", client: 0, silent: false, atMs: 4_500 }],
+    missing: expectSoon(6, 4_500, 3_000 + 500),
+  }),
+  scenario("Q3", "a free lock is taken, though those who watch the first need another, too", {
+    catches: ["several-keys-keep-a-free-one"],
+    clients: [
+      [HOLDER],
+      [{ ...HOLDER, resources: ["b"], autoExtend: true, holdMs: 30_000 }],
+      ...[50, 100].map((atMs) => [waits(atMs, { resources: ["a", "b"] })]),
+      [waits(150)],
+      ...[200, 250].map((atMs) => [waits(atMs, { resources: ["a", "b"] })]),
+    ],
+    missing: expectSoon(4, RELEASED_MS, 2 * PATIENCE_MS + HAND_OFF_MS),
+  }),
   scenario("Q4", "one that died while it waited is passed over", {
     catches: ["dead-waiter-notified"],
     clients: [[HOLDER], [waits(50)], [waits(100)]],
@@ -142,19 +130,15 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     clients: [[HOLDER], [waits(50, { abortAfterMs: 953.2 })], [waits(100)]],
     missing: all(expectLocks(1, 0), expectSoon(2, RELEASED_MS, 2 * HAND_OFF_MS)),
   }),
-  scenario(
-    "Q9",
-    "one that asks again and again does not pass one whose notification is on its way",
-    {
-      catches: ["newcomers-overtake"],
-      clients: [
-        Array.from({ length: 8 }, (_, index) => waits(index * 10, { holdMs: 200 })),
-        [waits(300)],
-      ],
-      messages: { lostChance: 0, twiceChance: 0, lateMs: 40 },
-      missing: expectSoon(1, 300, 2 * 210 + 40),
-    },
-  ),
+  scenario("Q9", "one that asks again and again passes nobody who is about to be notified", {
+    catches: ["newcomers-overtake"],
+    clients: [
+      Array.from({ length: 8 }, (_, index) => waits(index * 10, { holdMs: 200 })),
+      [waits(300)],
+    ],
+    messages: { lostChance: 0, twiceChance: 0, lateMs: 40 },
+    missing: expectSoon(1, 300, 2 * 210 + 40),
+  }),
   scenario("Q11", "a first that is stuck when it is notified is overtaken after a patience", {
     catches: ["notified-first-never-overtaken"],
     clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)]],
@@ -186,6 +170,18 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     ],
     healAtMs: 6_000,
     missing: expectSoon(0, 200, 500),
+  }),
+  scenario("Q14", "a call for a held key and a free one leaves the free one to others", {
+    catches: ["several-keys-split-the-vote"],
+    nodes: 2,
+    lists: [[0]],
+    clients: [
+      [{ ...HOLDER, ttlMs: 9_500, holdMs: 9_000 }],
+      [{ ...HOLDER, resources: ["b"] }],
+      [waits(50, { resources: ["a", "b"] })],
+      [waits(100, { resources: ["b"] })],
+    ],
+    missing: expectSoon(3, RELEASED_MS, 1_000),
   }),
   scenario("Q15", "a release while the first waiter subscribes is noticed soon", {
     clients: [[{ ttlMs: 20_000, holdMs: 1_000 }], [waits(1_001, { ttlMs: 20_000 })]],

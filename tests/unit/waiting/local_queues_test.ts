@@ -9,18 +9,8 @@ import { Callers, held } from "../../support/callers.ts";
 import { REASON } from "../../support/cluster.ts";
 
 Deno.test("keysName() is one for the same keys in any order, and differs for different keys", () => {
-  const sets = [
-    [["a"]],
-    [["b"]],
-    [["ab"]],
-    [["a,b"]],
-    [["a\0b"]],
-    [["a", "b"], ["b", "a"]],
-    [["a", "c"]],
-    [["ab", "c"]],
-    [["a", "bc"]],
-    [["a", "b", "c"], ["c", "a", "b"]],
-  ];
+  const texts = ["a", "b", "ab", "a,b", "a\0b", "a|b b|a", "a|c", "ab|c", "a|bc", "a|b|c c|a|b"];
+  const sets = texts.map((text) => text.split(" ").map((order) => order.split("|")));
   const names = sets.map((orders) => new Set(orders.map(keysName)));
   for (const [index, name] of names.entries()) assertEquals(name.size, 1, `${sets[index]}`);
   assertEquals(new Set(names.flatMap((name) => [...name])).size, sets.length);
@@ -35,13 +25,10 @@ Deno.test("LocalQueues remembers 4,096 contended locks, and forgets the oldest f
   queues.remember("4095"); // known
   assert(queues.isContended({ localName: "0", contendedName: "0" }));
   queues.noteReleased("4096", true);
-  const names = ["0", "1", "4096", "other"];
-  assertEquals(names.map((name) => queues.isContended({ localName: name, contendedName: name })), [
-    false,
-    true,
-    true,
-    false,
-  ]);
+  const names = ["0", "1", "4096", "other"].filter((name) => {
+    return queues.isContended({ localName: name, contendedName: name });
+  });
+  assertEquals(names, ["1", "4096"]);
 });
 
 // Turns
