@@ -33,8 +33,8 @@ const REPLY_TIMEOUT_STALLS = 2;
  */
 const REPLY_BYTES_MAX = 1_048_576;
 /**
- * Limit of the elements of one reply: a list of keys has a thousand, and more while the server
- * grows or shrinks its table.
+ * Limit of the elements of one reply: a step of a list of keys has some 200, and more while the
+ * server grows or shrinks its table.
  */
 const REPLY_ELEMENTS_MAX = 4_096;
 

@@ -161,9 +161,9 @@ export interface RedlockOptions {
   restartGuardMs?: number | undefined;
   /**
    * Cooldown of a resource, in milliseconds; at least 0 and finite, 0 turns it off. After this
-   * client has lost a lock, or let it expire, it does not acquire that resource again for this
-   * long. A confirmed release starts no cooldown, and ends none. Calls during a cooldown wait, as
-   * for a lock that somebody else holds; `adopt()` does not.
+   * client has lost a lock, let it expire, or released it without a confirmation, it does not
+   * acquire that resource again for this long. A confirmed release starts no cooldown, and ends
+   * none. Calls during a cooldown wait, as for a lock that somebody else holds; `adopt()` does not.
    *
    * @experimental until 1.0
    * @default {0}

@@ -18,9 +18,6 @@ const REMEMBERED_S = 86_400;
  * the job. The record is in a Redis server that is not one of the lock's nodes, because it must
  * survive what the lock survives: a node that is down.
  *
- * @param redlock The lock client.
- * @param store Where the record is kept.
- * @param id Identifies the job.
  * @param job The work; it must stop when the signal aborts, because another caller may begin then.
  * @returns Whether this call did the job.
  */
