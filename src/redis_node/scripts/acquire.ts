@@ -7,7 +7,15 @@ import { DENIED, type Outcome, QUEUED } from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
 import type { RawReply } from "../../redis/reply.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import { ASK_LUA, isPosition, JOIN_LUA, NOTIFY_LUA, POSITION_LENGTH } from "./queue.ts";
+import {
+  ANNOUNCE_LUA,
+  ASK_LUA,
+  GIVE_TURN_LUA,
+  isPosition,
+  JOIN_LUA,
+  POSITION_LENGTH,
+  TICKET_LUA,
+} from "./queue.ts";
 import {
   grantOf,
   hintArg,
@@ -16,6 +24,12 @@ import {
   type ScriptOperation,
   ticketArgs,
 } from "./script.ts";
+
+/** `ARGV` of a writer: value, TTL, hint, and what is said of a ticket that is to queue. */
+export function acquireArgs(request: QuorumRequest, queues: boolean | undefined): string[] {
+  const { value, ttlMs, ticket } = request;
+  return [value, String(ttlMs), hintArg(request), ...queues ? ticketArgs(ticket!) : []];
+}
 
 /** Reads a grant, a position in queues, or, of a caller that does not queue, a denial. */
 export function readAcquired(
@@ -38,7 +52,7 @@ export function readAcquired(
  * wait for each other. Being in one of the queues proves the score for the others.
  *
  * A free key is for the ticket whose turn it is. But if that turn is over, the caller drops the
- * tickets ahead of its own (`turnAheadMs` in `queue.ts`). `agreed` is 1 if a quorum of
+ * tickets ahead of its own. `agreed` is 1 if a quorum of
  * nodes has put the ticket in their queues with this score or an earlier one: then it passes
  * tickets with later scores, even if it has lost its position here.
  */
@@ -46,11 +60,12 @@ export const ACQUIRE_OR_WAIT: ScriptOperation = {
   kind: "acquire",
   queues: true,
   argv(request) {
-    const { value, ttlMs, ticket } = request;
-    return [value, String(ttlMs), hintArg(request), ...this.queues ? ticketArgs(ticket!) : []];
+    return acquireArgs(request, this.queues);
   },
   source: /* @__PURE__ */ lua(
-    NOTIFY_LUA,
+    TICKET_LUA,
+    GIVE_TURN_LUA,
+    ANNOUNCE_LUA,
     ASK_LUA,
     JOIN_LUA,
     FENCE_LUA,
@@ -58,7 +73,7 @@ export const ACQUIRE_OR_WAIT: ScriptOperation = {
     `local value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
 local held, waitMs = redis.call('EXISTS', unpack(KEYS)) > 0, 0
 for _, key in ipairs(ticket and not held and KEYS or {}) do
-  local leftMs = turnAheadMs(key, ticket, asked, agreed)
+  local leftMs = othersTurnMs(key, ticket, asked, agreed)
   waitMs = math.max(waitMs, leftMs)
 end`,
     // Takes the keys.
@@ -72,6 +87,6 @@ end`,
 end
 return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "13730f4a40c61bb329637ca8d4dbc987529f4422",
+  sha1: "def41171953178b070fe3eb041853be4f4dcd89d",
   read: readAcquired,
 };

@@ -9,9 +9,18 @@
  * @module
  */
 import { DENIED, QUEUED } from "../../quorum/outcome.ts";
-import { ACQUIRE_OR_WAIT } from "./acquire.ts";
+import { acquireArgs } from "./acquire.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import { ASK_LUA, isPosition, NEXT_LUA, NOTIFY_LUA, POOL_POSITION_LENGTH } from "./queue.ts";
+import {
+  ANNOUNCE_LUA,
+  ASK_LUA,
+  GIVE_TURN_LUA,
+  isPosition,
+  NOTIFY_NEXT_LUA,
+  NOTIFY_READERS_LUA,
+  POOL_POSITION_LENGTH,
+  TICKET_LUA,
+} from "./queue.ts";
 import { grantOf, isNumber, lua, type ScriptOperation } from "./script.ts";
 
 /**
@@ -22,7 +31,7 @@ import { grantOf, isNumber, lua, type ScriptOperation } from "./script.ts";
  * ticket, it returns a list of one number: a bit mask of the keys that are free.
  *
  * A caller may have a free key although it is the turn of another pool's ticket, if enough keys are
- * free for all who are ahead of the caller (`isEnoughFor`). Nodes that freed keys in different
+ * free for all who are ahead of the caller (`mayPass`). Nodes that freed keys in different
  * orders gave the turns to different tickets, so each of these would have the votes of some nodes
  * only.
  *
@@ -33,45 +42,56 @@ export const ACQUIRE_ANY: ScriptOperation = {
   kind: "acquire",
   queues: true,
   argv(request) {
-    return [String(request.pool!.place + 1), ...ACQUIRE_OR_WAIT.argv.call(this, request)];
+    return [String(request.pool!.place + 1), ...acquireArgs(request, this.queues)];
   },
   source: /* @__PURE__ */ lua(
-    NOTIFY_LUA,
-    NEXT_LUA,
+    TICKET_LUA,
+    GIVE_TURN_LUA,
+    NOTIFY_READERS_LUA,
+    NOTIFY_NEXT_LUA,
+    ANNOUNCE_LUA,
     ASK_LUA,
     FENCE_LUA,
-    // The key, and how many of the pool are free.
+    // The key that is asked for, the ticket in its queue, and how many keys of the pool are free.
     `local number, value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
 number = tonumber(number)
 local key, own = KEYS[number], ticket and ticket .. number
 local freeCount = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))`,
     // Whether the ticket of this rank may have a free key though it is the turn of `whose`: if that
     // is a pool's ticket, too, and there is a free key for each ticket ahead and one more.
-    `local function isEnoughFor(rank, whose)
+    `local function mayPass(rank, whose)
   return rank and rank < freeCount and type(whose) == 'string' and poolIdOf(whose)
 end`,
-    // Takes the key if it is free and no turn is in the way; then the ticket, and those that it
-    // overtakes, leave the queues of all keys. The watchers of turns for other free keys are not
-    // notified again: with many free, that would be several messages for each.
+    // Takes these tickets of the pool out of the queues of the other keys, and notifies who may be
+    // next where one has left. Where a turn runs it notifies nobody: with many keys free, that
+    // would be several messages for each.
+    `local function leaveOthers(ids)
+  for index, other in ipairs(KEYS) do
+    local haveLeft = false
+    for _, id in ipairs(index ~= number and ids or {}) do
+      haveLeft = redis.call('ZREM', 'hasp:queue:' .. other, id .. index) == 1 or haveLeft
+    end
+    if haveLeft then
+      local found, whose, leftMs = redis.pcall('GET', other), whoseTurn(other)
+      if found or not whose or leftMs <= 0 then notifyNext(other, found) end
+    end
+  end
+end`,
+    // Finds out whether the key is held, or is another's turn.
     `local blocked = redis.call('EXISTS', key) == 1
 local turnMs, overtaken = 0, nil
-if ticket and not blocked then turnMs, overtaken = turnAheadMs(key, own, asked, agreed) end
+if ticket and not blocked then turnMs, overtaken = othersTurnMs(key, own, asked, agreed) end
 if turnMs > 0 then
   local rank = redis.call('ZRANK', 'hasp:queue:' .. key, own)
-  blocked = not isEnoughFor(rank, redis.pcall('GET', 'hasp:turn:' .. key))
-end
-if not blocked then
-  if ticket then take(key, own, ttl) end
-  local leaving = { ticket }
-  for _, one in ipairs(overtaken or {}) do leaving[#leaving + 1] = poolIdOf(one) end
-  for index, other in ipairs(ticket and KEYS or {}) do
-    if index ~= number then
-      local haveLeft = false
-      for _, id in ipairs(leaving) do
-        haveLeft = redis.call('ZREM', 'hasp:queue:' .. other, id .. index) == 1 or haveLeft
-      end
-      if haveLeft then notifyNext(other, nil, redis.pcall('GET', other), true, 0) end
-    end
+  blocked = not mayPass(rank, redis.pcall('GET', 'hasp:turn:' .. key))
+end`,
+    // Takes the key.
+    `if not blocked then
+  if ticket then
+    take(key, own, ttl)
+    local leaving = { ticket }
+    for _, one in ipairs(overtaken or {}) do leaving[#leaving + 1] = poolIdOf(one) end
+    leaveOthers(leaving)
   end
   local granted = hint == '' and 1 or fence({ key }, 0, hint, 1)
   redis.call('SET', key, value, 'PX', ttl)
@@ -80,8 +100,8 @@ end`,
     // Says which keys are free, without a ticket.
     `local free = 0
 if not ticket then
-  for index, one in ipairs(KEYS) do
-    if redis.call('EXISTS', one) == 0 then free = free + math.floor(2 ^ (index - 1)) end
+  for index, each in ipairs(KEYS) do
+    if redis.call('EXISTS', each) == 0 then free = free + math.floor(2 ^ (index - 1)) end
   end
   return { free }
 end`,
@@ -90,26 +110,26 @@ end`,
     `local score, nowUs = scoreOf({ key }, own, asked, agreed)
 local heldMs, length, foreign, waitMs = -1, 0, 0, 0
 local ahead, reserved, reservedRank
-for index, one in ipairs(KEYS) do
-  local pttl, rank, size = redis.call('PTTL', one), stand(one, ticket .. index, score)
+for index, each in ipairs(KEYS) do
+  local pttl, rank, size = redis.call('PTTL', each), stand(each, ticket .. index, score)
   ahead, length = math.min(ahead or rank, rank), math.max(length, size)
   if pttl ~= -2 then
-    foreign = math.max(foreign, (holderOf(one)))
-    if index == number then redis.call('DEL', 'hasp:turn:' .. one) end
+    foreign = math.max(foreign, (holderOf(each)))
+    if index == number then redis.call('DEL', 'hasp:turn:' .. each) end
   else
-    local whose, leftMs = whoseTurn(one)
-    if rank == 0 or whose == ticket .. index or isEnoughFor(rank, whose) then
+    local whose, leftMs = whoseTurn(each)
+    if rank == 0 or whose == ticket .. index or mayPass(rank, whose) then
       free = free + math.floor(2 ^ (index - 1))
     elseif not reserved then
       reserved, reservedRank = index, rank
-      waitMs = whose and math.max(leftMs, 1) or patienceMs(redis.call('ZRANGE', 'hasp:queue:' .. one, 0, 0)[1])
+      waitMs = whose and math.max(leftMs, 1) or patienceMs(redis.call('ZRANGE', 'hasp:queue:' .. each, 0, 0)[1])
     end
   end
   if pttl ~= -1 and (heldMs == -1 or pttl < heldMs) then heldMs = pttl end
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "df39b176f99035ac47ddd24387485d1189bf408a",
+  sha1: "86ef099acaba4570020f315768990c29c474ca8e",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -11,14 +11,20 @@
  * reader's ticket begins with `R` (`readers.ts`); behind a ticket for a pool follow a dot and the
  * number of a key (`pool.ts`).
  *
- * **Turns.** A script that frees a key gives the first ticket its turn (`giveTurn`). It keeps under
- * `hasp:turn:<key>` whose turn it is, and for how long by its own clock. If nobody subscribes to
- * the ticket's channel, the client is gone: the script drops the ticket, and goes on with the next
- * one. A script that finds a turn over drops all who are ahead of its caller in the queue. A
- * newcomer, who is not there yet, drops nobody, and waits 50 ms longer if several wait, because
- * they are about to ask. While no ticket was notified, as after the end of a key's TTL, nobody has
- * a turn: the next ask gives it to the first. A ticket for any one of several keys has one turn at
- * a time, so the next key that is free goes to the next ticket.
+ * **Turns.** A free key is the turn of one ticket at most; `hasp:turn:<key>` says whose:
+ *
+ * - *No turn.* Nothing is kept, or a ticket that has left the queue. So it is while a key is held,
+ *   and when its TTL is over. A script that frees the key, or else the next ask, gives the first
+ *   ticket its turn, and notifies it (`giveTurn`). If nobody subscribes to the ticket's channel,
+ *   the client is gone: the script drops the ticket, and goes on with the next one.
+ * - *A turn runs* for as long as the ticket's patience, by the node's clock. Until then the key is
+ *   for this ticket alone. When the key is taken, there is no turn (`take`).
+ * - *A turn is over.* It is kept for a while, so that scripts see it: who asks from the queue now
+ *   gets the key, and drops all who are ahead (`overtake`). A newcomer, who is not there yet, drops
+ *   nobody, and waits 50 ms longer if several wait, because they are about to ask.
+ *
+ * A ticket for any one of several keys has one turn at a time, so the next key that is free goes to
+ * the next ticket.
  *
  * **Messages.** A client subscribes to one channel, `hasp:wake:<client id>`, and queues only while
  * a quorum of nodes can notify it: as the first on a minority it would keep others waiting, and win
@@ -89,19 +95,21 @@ const TURN_RECORD_MS = 3_000;
 /** What precedes a client's id in the name of its channel. */
 export const WAKE_CHANNEL = "hasp:wake:";
 
-/** `giveTurn` for a key that is free, `announceExpiry` for one that is not, and what they call. */
-export const NOTIFY_LUA: string = /* @__PURE__ */ lua(
+/** What a ticket says of its client, and how that is notified. */
+export const TICKET_LUA: string = /* @__PURE__ */ lua(
   // Sends the ticket's client a message; returns how many have received it, or an error. Those who
   // subscribe to a pattern count, too.
   `local function publish(ticket, message)
   local id = ticket:match('^([^:]*):')
   return id and redis.pcall('PUBLISH', 'hasp:wake:' .. id, message) or 0
 end`,
-  // The node's time, in milliseconds since 1970; `nil` if it refuses to say. It is asked once.
+  // The node's time, in milliseconds since 1970; `nil`, and the error, if it refuses to say. It is
+  // asked once.
   `local time
 local function nowMs()
   time = time or redis.pcall('TIME')
-  return time[2] and time[1] * 1000 + math.floor(time[2] / 1000)
+  if time.err then return nil, time end
+  return time[1] * 1000 + math.floor(time[2] / 1000)
 end`,
   // How long the ticket's client waits yet; `nil` if without end.
   `local function remainingMs(ticket)
@@ -119,8 +127,12 @@ end`,
     `local function patienceMs(ticket)
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
 end`,
+);
+
+/** `giveTurn`, and what it calls. */
+export const GIVE_TURN_LUA: string = /* @__PURE__ */ lua(
   // Sends these watchers, but for `own`, a sign and a time, each a later one than the one before
-  // it. Returns the time of one more.
+  // it. Returns the time of one more. Who stands there twice, does so in a row.
   () =>
     `local function notifyWatchers(watchers, sign, waitMs, own)
   local before
@@ -131,14 +143,6 @@ end`,
     before = watcher
   end
   return waitMs
-end`,
-  // Sends the first, the fourth and the last two of a key's queue, or all of four or fewer, when
-  // the key expires: `-` if it was taken, `+` if a lock that has ended keeps it.
-  `local function announceExpiry(key, sign, waitMs)
-  local queue = 'hasp:queue:' .. key
-  local near = redis.pcall('ZRANGE', queue, '0', '4')
-  local ends = near[5] and redis.pcall('ZRANGE', queue, '-2', '-1')
-  notifyWatchers(ends and { near[1], near[4], ends[1], ends[2] } or near, sign, waitMs)
 end`,
   // The id of a pool's ticket, without the number of the key; `nil` for a ticket of one key.
   `local function poolIdOf(ticket)
@@ -152,7 +156,7 @@ end`,
 end`,
   // Whether a pool's ticket has its turn for another key: then it is passed over, so that each of
   // several free keys goes to another ticket.
-  `local function hasOther(ticket, key)
+  `local function hasTurnElsewhere(ticket, key)
   local id = poolIdOf(ticket)
   local other = id and redis.pcall('GET', poolTurnName(key, id))
   if type(other) ~= 'string' or other == key then return false end
@@ -169,33 +173,26 @@ end`,
   if ticket ~= first and type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil end
   return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
 end`,
-  // Sends the watchers of another's turn how long to wait for it: of the five tickets from that on
-  // the second and the fifth, and the last. Returns what `notifyWatchers` does.
-  `local function notifyBehind(queue, own, near, waitMs)
+  // Sends the watchers of a turn how long to wait for it: of the five tickets from that on the
+  // second and the fifth, and the last. Returns what `notifyWatchers` does.
+  `local function notifyBehind(queue, near, waitMs, own)
   local last = near[5] and redis.pcall('ZRANGE', queue, '-1', '-1')[1] or near[#near]
   return notifyWatchers({ near[2], near[5] or last, last }, '+', waitMs, own)
 end`,
-  // Gives the turn for a free key to the first ticket in its queue, from a rank on if `from` says
-  // one: notifies it, and sends the watchers how long to wait for it. Drops tickets whose clients
-  // are gone. If it `keepsTurn`, a turn that is not over stays whose it is; but a watcher may have
-  // left, so without `from` the watchers are notified again. Returns for how long `own`, the
-  // caller's ticket, is to wait because it is another's turn; 0 if it is nobody else's. If the
-  // first is the only ticket, and there is no `own`, it does not ask first whether the client is
-  // gone: a message without a receiver shows that.
+  // Gives the turn for a free key to the first ticket from this rank on: notifies it, and the
+  // watchers. Drops tickets whose clients are gone. Returns for how long `own`, the caller's
+  // ticket, is to wait for it; 0 if it is nobody else's turn.
+  //
+  // If there is no other ticket and no `own`, it does not ask first whether the client is gone: a
+  // message without a receiver shows that.
   () =>
-    `local function giveTurn(key, own, keepsTurn, from)
-  local queue, rank = 'hasp:queue:' .. key, from or 0
-  if keepsTurn then
-    local ticket, leftMs = whoseTurn(key)
-    if ticket and ticket ~= own and leftMs > 0 then
-      return from and leftMs or notifyBehind(queue, own, redis.pcall('ZRANGE', queue, '0', '4'), leftMs)
-    end
-  end
+    `local function giveTurn(key, rank, own)
+  local queue = 'hasp:queue:' .. key
   while true do
     local near = redis.pcall('ZRANGE', queue, rank, rank + 4)
     local first = near[1]
     if not first or first == own then return 0 end
-    if hasOther(first, key) then
+    if hasTurnElsewhere(first, key) then
       rank = rank + 1
     else
       local receivers = (own or near[2]) and gone(first) and 0 or publish(first, first)
@@ -204,7 +201,7 @@ end`,
         local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
         if type(receivers) ~= 'number' or set.err then return 0 end
         if id then redis.pcall('SET', poolTurnName(key, id), key, 'PX', waitMs) end
-        return notifyBehind(queue, own, near, waitMs)
+        return notifyBehind(queue, near, waitMs, own)
       end
       if type(redis.pcall('ZREM', queue, first)) == 'table' then return 0 end
     end
@@ -212,28 +209,39 @@ end`,
 end`,
 );
 
-/** `notifyNext`, for scripts after which another ticket may be the next, and what it calls. */
-export const NEXT_LUA: string = /* @__PURE__ */ lua(
+/**
+ * Gives the turn for a free key to the first, unless another's turn runs: then notifies the
+ * watchers of that again, because one may have left. Returns what `giveTurn` does.
+ */
+export const ENSURE_TURN_LUA = `local function ensureTurn(key, own)
+  local whose, leftMs = whoseTurn(key)
+  if not whose or whose == own or leftMs <= 0 then return giveTurn(key, 0, own) end
+  local queue = 'hasp:queue:' .. key
+  return notifyBehind(queue, redis.pcall('ZRANGE', queue, '0', '4'), leftMs, own)
+end`;
+
+/** `notifyReaders`, and what it calls. */
+export const NOTIFY_READERS_LUA: string = /* @__PURE__ */ lua(
   // Whether a ticket is a reader's; see `readers.ts`.
   `local function reads(ticket)
   return ticket:find('^[^:]*:R')
 end`,
-  // Notifies the readers among four tickets, from this rank on, up to the first writer's: each may
-  // enter. It leaves out `own`, and the first few that were notified before, if it `skips` some.
-  // The fifth is to ask later, as a watcher. Drops tickets whose clients are gone. Returns whether
-  // somebody but `own` waits.
-  `local function notifyReaders(key, own, from, skips)
-  local queue, first, dropped = 'hasp:queue:' .. key, nil, false
+  // Notifies the readers among the four tickets from this rank on, up to the first writer's: each
+  // may enter. It leaves out `own`, and the first few if it `skips` some, which were notified
+  // before. The fifth is to ask later, as a watcher. Drops tickets whose clients are gone. Returns
+  // whether somebody but `own` waits.
+  `local function notifyReaders(key, rank, skips, own)
+  local queue, first = 'hasp:queue:' .. key, nil
   repeat
-    dropped = false
-    for index, ticket in ipairs(redis.pcall('ZRANGE', queue, from, from + 4)) do
+    local dropped = false
+    for index, ticket in ipairs(redis.pcall('ZRANGE', queue, rank, rank + 4)) do
       if gone(ticket) then
         dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped
         skips = 0
       elseif ticket ~= own then
         first = first or ticket
         if not reads(ticket) then break end
-        if index > 4 then
+        if index == 5 then
           publish(ticket, ticket .. '+' .. patienceMs(first))
         elseif index > skips then
           publish(ticket, ticket .. '*')
@@ -243,46 +251,64 @@ end`,
   until first or not dropped
   return first ~= nil
 end`,
-  // Notifies those who may have the key next. `found` is what it holds: if `false`, the key is
-  // free, and the first gets its turn; if readers hold it, the readers ahead may enter; if anybody
-  // else does, nobody is next. Returns whether somebody but `own` is. For `from` see `giveTurn`.
-  `local function notifyNext(key, own, found, keepsTurn, from)
-  if not found then return giveTurn(key, own, keepsTurn, from) > 0 end
-  return found == 'hasp:shared' and notifyReaders(key, own, 0, 0)
-end`,
 );
+
+/**
+ * Notifies those who may have a key next for which no turn runs. `found` is what it holds: if
+ * `false`, the key is free, and the first gets its turn; if readers hold it, the readers ahead may
+ * enter; if anybody else does, nobody is next. Returns whether somebody but `own` is.
+ */
+export const NOTIFY_NEXT_LUA = `local function notifyNext(key, found, own)
+  if not found then return giveTurn(key, 0, own) > 0 end
+  return found == 'hasp:shared' and notifyReaders(key, 0, 0, own)
+end`;
+
+/**
+ * Sends the first, the fourth and the last two of a key's queue, or all of four or fewer, when
+ * the key expires: `-` if it was taken, `+` if a lock that has ended keeps it.
+ */
+export const ANNOUNCE_LUA = `local function announceExpiry(key, sign, waitMs)
+  local queue = 'hasp:queue:' .. key
+  local near = redis.pcall('ZRANGE', queue, '0', '4')
+  local ends = near[5] and redis.pcall('ZRANGE', queue, '-2', '-1')
+  notifyWatchers(ends and { near[1], near[4], ends[1], ends[2] } or near, sign, waitMs)
+end`;
 
 /** What a script calls whose caller asks for keys: it takes them, or joins their queues. */
 export const ASK_LUA: string = /* @__PURE__ */ lua(
-  // For how long a free key is yet for another ticket, whose turn it is; 0 if it is for `own`. If
-  // nobody has a turn, gives the first its turn. If several wait and `own` is not in the queue, it
-  // waits 50 ms longer. If a quorum has `agreed` on the score of `own`, and the first's is later,
-  // `own` has only lost its position on this node, so the key is for `own`.
-  //
-  // If the turn is over, drops all tickets ahead of `own` in the queue, but for those that have
-  // their turns for other keys, and returns them, too. Notifies each: one that asks again gets its
-  // position back if a quorum has agreed on its score.
-  () =>
-    `local function turnAheadMs(key, own, score, agreed)
-  local queue = 'hasp:queue:' .. key
-  local first, second = unpack(redis.pcall('ZRANGE', queue, '0', '1'))
-  if not first or first == own then return 0 end
-  if agreed == '1' and tonumber(score) < tonumber(redis.call('ZSCORE', queue, first)) then return 0 end
-  local whose, leftMs = whoseTurn(key, first)
-  if whose == own then return 0 end
-  if not whose then return giveTurn(key, own) end
-  local rank = redis.call('ZRANK', queue, own)
-  if second and not rank then leftMs = leftMs + ${WATCH_STEP_MS} end
-  if leftMs > 0 then return leftMs end
-  local overtaken = {}
-  for _, ticket in ipairs(rank and redis.call('ZRANGE', queue, '0', rank - 1) or {}) do
-    if not hasOther(ticket, key) then
+  // Drops the tickets ahead of this rank, but for those that have their turns for other keys, and
+  // returns them. Notifies each: one that asks again gets its position back if a quorum has agreed
+  // on its score.
+  `local function overtake(key, rank)
+  local queue, overtaken = 'hasp:queue:' .. key, {}
+  for _, ticket in ipairs(redis.call('ZRANGE', queue, '0', rank - 1)) do
+    if not hasTurnElsewhere(ticket, key) then
       overtaken[#overtaken + 1] = ticket
       redis.call('ZREM', queue, ticket)
       publish(ticket, ticket)
     end
   end
-  return 0, overtaken
+  return overtaken
+end`,
+  // For how long a free key is another's turn yet: 0 if `own` may have it. If nobody has a turn,
+  // gives it to the first. If a turn is over, overtakes those ahead of `own`, and returns them,
+  // too.
+  //
+  // If a quorum has `agreed` on the score of `own`, and the first's is later, `own` has only lost
+  // its position on this node.
+  () =>
+    `local function othersTurnMs(key, own, score, agreed)
+  local queue = 'hasp:queue:' .. key
+  local first, second = unpack(redis.pcall('ZRANGE', queue, '0', '1'))
+  if not first or first == own then return 0 end
+  if agreed == '1' and tonumber(score) < tonumber(redis.call('ZSCORE', queue, first)) then return 0 end
+  local whose, leftMs = whoseTurn(key, first)
+  if not whose then return giveTurn(key, 0, own) end
+  if whose == own then return 0 end
+  local rank = redis.call('ZRANK', queue, own)
+  if second and not rank then leftMs = leftMs + ${WATCH_STEP_MS} end
+  if leftMs > 0 then return leftMs end
+  return 0, rank and overtake(key, rank)
 end`,
   // Takes a ticket out of the queue of a key that it is about to get, and ends the turn for it.
   // Reports to the watchers that the key is taken for the `ttl`.
@@ -298,15 +324,15 @@ end`,
     `local function scoreOf(keys, ticket, asked, agreed)
   local time = redis.call('TIME')
   local nowUs = time[1] * 1000000 + time[2]
-  local score, last, has = tonumber(asked), 0
+  local score, last, former = tonumber(asked), 0, nil
   for _, key in ipairs(keys) do
     local queue = 'hasp:queue:' .. key
-    has = tonumber(redis.call('ZSCORE', queue, ticket) or nil) or has
+    former = tonumber(redis.call('ZSCORE', queue, ticket) or nil) or former
     last = math.max(last, tonumber(redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')[2]) or 0)
   end
-  if score > nowUs + ${QUEUE_LEAD_US} then score = has or nowUs + ${QUEUE_LEAD_US} end
-  if not has and agreed ~= '1' and score < last - ${QUEUE_LEAD_US} then score = last + 1 end
-  score = math.max(score, has or score)
+  if score > nowUs + ${QUEUE_LEAD_US} then score = former or nowUs + ${QUEUE_LEAD_US} end
+  if not former and agreed ~= '1' and score < last - ${QUEUE_LEAD_US} then score = last + 1 end
+  score = math.max(score, former or score)
   return score, nowUs, score > last
 end`,
   // Puts a ticket into a key's queue. Returns how many are ahead of it, and how many there are. To
@@ -336,30 +362,40 @@ end`,
  * long it `waitMs` because of another's turn.
  *
  * A key that is held is nobody's turn. A key that is free, while another of the ticket's is held,
- * is the turn of the first in its queue; if that is the ticket itself, or if a turn for the key is
- * over, it is the turn of the next behind the ticket.
+ * is of no use to the ticket yet, so the turn for it is passed on (`passOn`).
  */
-export const JOIN_LUA = `local function join(ticket, asked, agreed, waitMs)
+export const JOIN_LUA: string = /* @__PURE__ */ lua(
+  // Gives the turn for a free key that the ticket of this rank can't use: if nobody has had one, to
+  // the first; if that is the ticket, or if a turn is over, to the next behind the ticket.
+  `local function passOn(key, rank)
+  local whose, leftMs = whoseTurn(key)
+  if not whose and rank > 0 then
+    giveTurn(key, 0)
+  elseif not whose or leftMs <= 0 then
+    giveTurn(key, rank + 1)
+  end
+end`,
+  `local function join(ticket, asked, agreed, waitMs)
   local score, nowUs, isLast = scoreOf(KEYS, ticket, asked, agreed)
   local heldMs, ahead, length, foreign, holder, ranks = -2, 0, 0, 0, '', {}
   for index, key in ipairs(KEYS) do
     local pttl, rank, size = redis.call('PTTL', key), stand(key, ticket, score, isLast)
     ahead, length = math.max(ahead, rank), math.max(length, size)
     if heldMs ~= -1 then heldMs = pttl == -1 and -1 or math.max(heldMs, pttl) end
-    if pttl ~= -2 then
+    if pttl == -2 then
+      ranks[index] = rank
+    else
       local isForeign, value = holderOf(key)
       foreign, holder = math.max(foreign, isForeign), value or holder
       redis.pcall('DEL', 'hasp:turn:' .. key)
-    else
-      ranks[index] = rank
     end
   end
   for index, key in ipairs(heldMs ~= -2 and KEYS or {}) do
-    local rank = ranks[index]
-    if rank then giveTurn(key, nil, true, (rank == 0 or whoseTurn(key)) and rank + 1) end
+    if ranks[index] then passOn(key, ranks[index]) end
   end
   return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }
-end`;
+end`,
+);
 
 /** Where a ticket stands, and how the keys are. The last two parts are of a pool. */
 type PositionReply = [

@@ -26,7 +26,14 @@
  */
 import { readAcquired } from "./acquire.ts";
 import { extendArgs, readExtended } from "./extend.ts";
-import { ASK_LUA, JOIN_LUA, NEXT_LUA, NOTIFY_LUA } from "./queue.ts";
+import {
+  ANNOUNCE_LUA,
+  ASK_LUA,
+  GIVE_TURN_LUA,
+  JOIN_LUA,
+  NOTIFY_READERS_LUA,
+  TICKET_LUA,
+} from "./queue.ts";
 import { lua, NONE, type ScriptOperation, ticketArgs } from "./script.ts";
 
 /** What a key reads while readers hold it. */
@@ -74,8 +81,10 @@ export const ACQUIRE_SHARED: ScriptOperation = {
   },
   read: readAcquired,
   source: /* @__PURE__ */ lua(
-    NOTIFY_LUA,
-    NEXT_LUA,
+    TICKET_LUA,
+    GIVE_TURN_LUA,
+    NOTIFY_READERS_LUA,
+    ANNOUNCE_LUA,
     ASK_LUA,
     JOIN_LUA,
     READERS_LUA,
@@ -84,18 +93,27 @@ export const ACQUIRE_SHARED: ScriptOperation = {
     // readers that are first then, unless the key `isFree`.
     `local function writerAhead(key, own, isFree)
   local queue, dropped, writer = 'hasp:queue:' .. key, false, nil
-  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
-    if ticket == own or writer then break end
-    local isGone = not reads(ticket) and gone(ticket)
-    if isGone then dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped end
-    if index == 64 or not isGone and not reads(ticket) then writer = ticket end
-  end
-  if dropped and not isFree then notifyReaders(key, own, 0, 0) end
+  repeat
+    local again = false
+    for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
+      if ticket == own then break end
+      if not reads(ticket) and gone(ticket) then
+        again = redis.pcall('ZREM', queue, ticket) == 1 or again
+      elseif index == 64 or not reads(ticket) then
+        writer = ticket
+        break
+      end
+    end
+    dropped = dropped or again
+  until writer or not again
+  if dropped and not isFree then notifyReaders(key, 0, 0, own) end
   return writer
 end`,
-    // Finds out whether a writer holds a key.
+    // Finds out whether a writer holds a key. Without a clock, the script ends here: it has changed
+    // nothing.
     `local value, ttl, ticket, asked, agreed = unpack(ARGV)
-time = redis.call('TIME')
+local now, refusal = nowMs()
+if refusal then return refusal end
 local blocked, found, waitMs = false, {}, 0
 for index, key in ipairs(KEYS) do
   found[index] = redis.pcall('GET', key)
@@ -104,12 +122,15 @@ end`,
     // Finds out whether a writer is ahead: on a free key it may be overtaken, beside readers not.
     `for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   local isFree = not found[index]
-  local writer = writerAhead(key, ticket, isFree)
-  if writer then
-    local leftMs = isFree and turnAheadMs(key, ticket, asked, agreed) or remainingMs(writer) or 0
-    waitMs = math.max(waitMs, leftMs)
-    blocked = blocked or leftMs > 0 or not isFree
+  local writer, leftMs = writerAhead(key, ticket, isFree), 0
+  if writer and isFree then
+    leftMs = othersTurnMs(key, ticket, asked, agreed)
+    blocked = blocked or leftMs > 0
+  elseif writer then
+    leftMs = remainingMs(writer) or 0
+    blocked = true
   end
+  waitMs = math.max(waitMs, leftMs)
 end
 if ticket == '' then ticket = nil end`,
     // Enters, and notifies the readers that may enter next. Four if the key was free; else only the
@@ -119,22 +140,22 @@ if ticket == '' then ticket = nil end`,
   for index, key in ipairs(KEYS) do
     local isFree, readers = not found[index], 'hasp:readers:' .. key
     if isFree and redis.call('ZCARD', readers) > 0 then redis.call('DEL', readers) end
-    local score = math.max(nowMs() + ttl, deadlineMs(key, value))
-    redis.call('ZADD', readers, score, value)
+    local deadline = math.max(now + ttl, deadlineMs(key, value))
+    redis.call('ZADD', readers, deadline, value)
     if isFree then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
     settle(key)
     if ticket then
       local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
       take(key, ticket, ttl)
-      notifyReaders(key, nil, 0, isFree and 0 or 3)
-      if rank > 3 then notifyReaders(key, nil, rank - 3, 0) end
+      notifyReaders(key, 0, isFree and 0 or 3)
+      if rank > 3 then notifyReaders(key, rank - 3, 0) end
     end
   end
   return 1
 end`,
     `return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "833cedbe66456e6ec6b23a7f7a57f0041ed4497f",
+  sha1: "d42741e91e1e75410974151ab2edf9f13eaa42ea",
 };
 
 /**
@@ -149,11 +170,12 @@ export const EXTEND_SHARED: ScriptOperation = {
   argv: extendArgs,
   read: readExtended,
   source: /* @__PURE__ */ lua(
-    NOTIFY_LUA,
-    NEXT_LUA,
+    TICKET_LUA,
+    NOTIFY_READERS_LUA,
     READERS_LUA,
     `local value, ttl = unpack(ARGV)
-time = redis.call('TIME')
+local now, refusal = nowMs()
+if refusal then return refusal end
 local reply, deadlines = 1, {}
 for index, key in ipairs(KEYS) do
   local found = redis.call('GET', key)
@@ -163,14 +185,13 @@ for index, key in ipairs(KEYS) do
 end
 for index, key in ipairs(KEYS) do
   if deadlines[index] > 0 then
-    local score = math.max(nowMs() + ttl, deadlines[index])
     redis.call('PEXPIRE', key, ttl)
-    redis.call('ZADD', 'hasp:readers:' .. key, score, value)
+    redis.call('ZADD', 'hasp:readers:' .. key, math.max(now + ttl, deadlines[index]), value)
     settle(key)
-    notifyReaders(key, nil, 0, 0)
+    notifyReaders(key, 0, 0)
   end
 end
 return reply`,
   ),
-  sha1: "c79060cc1e836ab6968a43c40c74968993687db6",
+  sha1: "fa0dfec98dcf9d8a2c5eaf0b220f65ccba6aeff5",
 };

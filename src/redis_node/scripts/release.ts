@@ -6,7 +6,15 @@
  */
 import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
 import { FOUND_LUA } from "./extend.ts";
-import { NEXT_LUA, NOTIFY_LUA, QUEUE_TTL_MS } from "./queue.ts";
+import {
+  ANNOUNCE_LUA,
+  ENSURE_TURN_LUA,
+  GIVE_TURN_LUA,
+  NOTIFY_NEXT_LUA,
+  NOTIFY_READERS_LUA,
+  QUEUE_TTL_MS,
+  TICKET_LUA,
+} from "./queue.ts";
 import { READERS_LUA } from "./readers.ts";
 import {
   type GroupScript,
@@ -38,7 +46,9 @@ export function releaseArgs({ value, ticket, keepsTicket, keptMs }: Release): st
 export const RELEASE_MANY: GroupScript = {
   argv: ({ requests }) => requests.map(({ value }) => value),
   source: /* @__PURE__ */ lua(
-    NOTIFY_LUA,
+    TICKET_LUA,
+    GIVE_TURN_LUA,
+    ENSURE_TURN_LUA,
     FOUND_LUA,
     `local replies, held, queues, found = {}, {}, {}, foundIn(KEYS)
 for index, key in ipairs(KEYS) do
@@ -50,15 +60,17 @@ end
 if held[1] then redis.call('DEL', unpack(held)) end
 if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
   for index, key in ipairs(KEYS) do
-    local isFree = replies[index] == 1 or not found[index]
-    if isFree and redis.pcall('EXISTS', queues[index]) ~= 0 and giveTurn(key, nil, not found[index]) > 0 then
-      replies[index] = 2 * replies[index]
+    local hasQueue = redis.pcall('EXISTS', queues[index]) ~= 0
+    if hasQueue and not found[index] then
+      ensureTurn(key)
+    elseif hasQueue and replies[index] == 1 and giveTurn(key, 0) > 0 then
+      replies[index] = 2
     end
   end
 end
 return replies`,
   ),
-  sha1: "3aeeef1280d59b85e277b42c37de4decd633abeb",
+  sha1: "569c19d0e04566625c264a236cbfe07c247b53a0",
 };
 
 /**
@@ -80,11 +92,14 @@ elseif found then
   return 0
 end
 if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0 end`,
-    NOTIFY_LUA,
-    `local waiting = giveTurn(key, nil, not found) > 0
-return found and (waiting and 2 or 1) or 0`,
+    TICKET_LUA,
+    GIVE_TURN_LUA,
+    ENSURE_TURN_LUA,
+    `if found then return giveTurn(key, 0) > 0 and 2 or 1 end
+ensureTurn(key)
+return 0`,
   ),
-  sha1: "de5122e0cda4bd620cd66118724ddf08e9214924",
+  sha1: "fa253c2bb68129eaf2c244bf5f0794e869d2427f",
 };
 
 /**
@@ -107,36 +122,40 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
   argv: releaseArgs,
   read: readReleased,
   source: /* @__PURE__ */ lua(
-    NOTIFY_LUA,
-    NEXT_LUA,
+    TICKET_LUA,
+    GIVE_TURN_LUA,
+    ENSURE_TURN_LUA,
+    NOTIFY_READERS_LUA,
+    NOTIFY_NEXT_LUA,
+    ANNOUNCE_LUA,
     READERS_LUA,
-    // Takes the value off the keys; an error comes in the reply, but first all keys are done.
+    // Takes the value off the keys. `left` is what each holds then: `false` if it is free. An error
+    // comes in the reply, but first all keys are done.
     `local value, ticket, score, kept = unpack(ARGV)
 if kept then ticket, score = nil, nil end
 local pooled = ticket and ticket:sub(-1) == '.'
-local held, found, count, failure = {}, {}, 0, nil
+local held, left, count, failure = {}, {}, 0, nil
 for index, key in ipairs(KEYS) do
-  local text = redis.pcall('GET', key)
-  local deadline = text == 'hasp:shared' and redis.pcall('ZSCORE', 'hasp:readers:' .. key, value)
-  local isShared = type(deadline) == 'string'
-  local holds = text == value or isShared and tonumber(deadline) > nowMs()
+  local found = redis.pcall('GET', key)
+  local deadline = found == 'hasp:shared' and redis.pcall('ZSCORE', 'hasp:readers:' .. key, value)
+  local isReader = type(deadline) == 'string'
+  local holds, isFree = found == value or isReader and tonumber(deadline) > nowMs(), not found
   if holds and kept then
     redis.call('PEXPIRE', key, kept)
-    if isShared then
+    if isReader then
       redis.call('ZADD', 'hasp:readers:' .. key, nowMs() + kept, value)
       settle(key)
     end
     announceExpiry(key, '+', tonumber(kept))
-  elseif isShared then
+  elseif isReader then
     redis.call('ZREM', 'hasp:readers:' .. key, value)
-    text = not (holds and settle(key)) and text
+    isFree = holds and settle(key)
   elseif holds then
-    redis.call('DEL', key)
-    text = false
+    isFree = redis.call('DEL', key)
   end
-  held[index], found[index] = holds, text
+  held[index], left[index] = holds, not isFree and found
   if holds then count = count + 1 end
-  failure = failure or type(text) == 'table' and text
+  failure = failure or type(found) == 'table' and found
 end`,
     // Takes the ticket out of the queues, or with its score puts it back if it has had a key.
     // Notifies who may be next where the value or the ticket was; and, unless it is a pool, where a
@@ -150,11 +169,14 @@ for index, key in ipairs(KEYS) do
   elseif count > 0 and score and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
     redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
   end
-  if hasLeft or held[index] or not (found[index] or pooled) then
-    waiting = notifyNext(key, score and own, found[index], not held[index]) or waiting
+  local wasFree = not (held[index] or left[index])
+  if wasFree and (hasLeft or not pooled) then
+    waiting = ensureTurn(key, score and own) > 0 or waiting
+  elseif hasLeft or held[index] then
+    waiting = notifyNext(key, left[index], score and own) or waiting
   end
 end
 return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "06185fabeb67364d99a8c640db4e2ea5dbb36c30",
+  sha1: "891179231a55f282fa758bc9de13432364c0d5db",
 };

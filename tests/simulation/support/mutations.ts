@@ -219,8 +219,9 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "release-notifies-nobody": [
     "a release notifies nobody",
-    ["local waiting = giveTurn(key, nil, not found) > 0", "local waiting = false"],
-    ["waiting = notifyNext(key, score and own, found[index], not held[index]) or waiting", ""],
+    ["if found then return giveTurn(key, 0) > 0 and 2 or 1 end", "if found then return 1 end"],
+    ["waiting = ensureTurn(key, score and own) > 0 or waiting", ""],
+    ["waiting = notifyNext(key, left[index], score and own) or waiting", ""],
   ],
   "group-notifies-nobody": [
     "releases of one tick notify nobody",
@@ -232,17 +233,11 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "shortening-notifies-nobody": [
     "nobody is told when a lock that is kept for a while expires",
-    [
-      "announceExpiry(key, '+', tonumber(kept))",
-      "if isShared then announceExpiry(key, '+', tonumber(kept)) end",
-    ],
+    ["announceExpiry(key, '+'", "announceExpiry(isReader and key or '', '+'"],
   ],
   "shortening-reader-notifies-nobody": [
     "nobody is told when a reader that is kept for a while expires",
-    [
-      "announceExpiry(key, '+', tonumber(kept))",
-      "if not isShared then announceExpiry(key, '+', tonumber(kept)) end",
-    ],
+    ["announceExpiry(key, '+'", "announceExpiry(isReader and '' or key, '+'"],
   ],
   "several-keys-keep-a-free-one": [
     "nobody is notified of a key that is free while another of the caller's is held",
@@ -254,10 +249,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "newcomers-overtake": [
     "newcomers pass those who wait",
-    [
-      "for _, key in ipairs(ticket and not held and KEYS or {}) do",
-      "for _, key in ipairs({}) do",
-    ],
+    ["ipairs(ticket and not held and KEYS or {})", "ipairs({})"],
   ],
   "newcomer-has-the-turn-of-the-next": [
     "a newcomer may have a key as soon as another's turn for it is over",
@@ -269,8 +261,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "dead-first-holds-readers-back": [
     "a dead first in the queue holds readers back",
-    ["if gone(ticket) then", "if false then"],
-    ["isGone = not reads(ticket) and gone(ticket)", "isGone = false"],
+    ["      if gone(ticket) then", "      if false then"],
+    ["if not reads(ticket) and gone(ticket) then", "if false then"],
     ["if dropped and not isFree then", "if false then"],
   ],
   "any-key-of-a-pool-counts": [
@@ -286,15 +278,15 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "won-queue-alone-is-left": [
     "one that has a key of a pool stays in the queues of the others",
-    ["if index ~= number then", "if false then"],
+    ["ipairs(index ~= number and ids or {})", "ipairs({})"],
   ],
   "turn-of-a-pool-kept-for-one": [
     "a key of a pool is only for the one whose turn it is on the node, though enough are free",
-    ["not isEnoughFor(rank, redis.pcall('GET', 'hasp:turn:' .. key))", "true"],
+    ["not mayPass(rank, redis.pcall('GET', 'hasp:turn:' .. key))", "true"],
   ],
   "one-ticket-has-all-turns": [
     "the first of those that wait for a pool gets the turns for all its keys",
-    ["if hasOther(first, key) then", "if false then"],
+    ["if hasTurnElsewhere(first, key) then", "if false then"],
   ],
   "extension-steals": [
     "an extension steals",
@@ -331,15 +323,15 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "readers-pass-who-waits": [
     "a reader enters beside others though a writer waits",
-    ["blocked = blocked or leftMs > 0 or not isFree", "blocked = blocked or isFree and leftMs > 0"],
+    ["leftMs = remainingMs(writer) or 0\n    blocked = true", "leftMs = 0"],
   ],
   "entered-reader-notifies-nobody": [
     "a reader that enters does not notify the next",
-    ["notifyReaders(key, nil, 0, isFree and 0 or 3)", ""],
+    ["notifyReaders(key, 0, isFree and 0 or 3)", ""],
   ],
   "reader-deletes-the-marker": [
     "a reader that leaves frees the key though others hold it",
-    ["not (holds and settle(key)) and text", "not (holds and redis.call('DEL', key)) and text"],
+    ["isFree = holds and settle(key)", "isFree = holds and redis.call('DEL', key)"],
   ],
   "key-expires-with-the-last-comer": [
     "a key expires with the reader that came last",
