@@ -1,6 +1,6 @@
 /**
- * Replaces `default.ts` in the npm package: the same choice without Deno, which runs a bundle with
- * its Node API.
+ * Chooses the transport of a runtime by what it has, without Deno's. In the npm package this module
+ * replaces `default.ts`: Deno runs a bundle of it with its Node API.
  *
  * If Deno, Node or a bundler knows the runtime beforehand, the `imports` of the package resolve to
  * the one transport that is needed, and this module is not loaded.
@@ -28,6 +28,7 @@ export const connect: Connect = async (target, options) => {
 
 async function load(): Promise<Connect> {
   const { navigator, process } = globalThis as Globals;
+  // A worker is recognized by its user agent, because it may emulate Node.
   const module = navigator?.userAgent === "Cloudflare-Workers"
     ? await import("./workers.ts")
     : process?.versions?.node
