@@ -191,7 +191,7 @@ function takeCommand(slot: Slot): EncodedCommand {
 const { queueMicrotask } = globalThis;
 /** What is due at the end of this tick, in one microtask: what queues commands, and the writes. */
 const lastCalls: (() => void)[] = [];
-let writes: (() => void)[] = [];
+const writes: (() => void)[] = [];
 let ending = false;
 
 /** Calls a function at the end of this tick: what it queues goes out with the rest of the tick. */
@@ -212,9 +212,7 @@ function writeAll(): void {
   } finally {
     ending = false;
     if (lastCalls.length > 0) endTick(); // one has thrown, and the others wait
-    const due = writes;
-    writes = [];
-    for (let index = 0; index < due.length; index++) due[index]();
+    for (let write = writes.pop(); write; write = writes.pop()) write();
   }
 }
 
