@@ -62,8 +62,6 @@ const UNKNOWN_SCRIPT = "NOSCRIPT";
  * fit the stack of Lua.
  */
 const GROUP_LENGTH_MAX = 256;
-/** The other requests of a command that is no group's. */
-const ALONE: readonly QuorumRequest[] = [];
 
 /** One Redis server as a node. */
 export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
@@ -79,16 +77,15 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly #sentScripts: Set<string> = new Set();
   /** Whether requests are grouped: not before there is a connection, nor if its server refuses. */
   #groups = false;
-  /** The group of this tick: its first request apart, so that one alone takes no memory. */
-  #first: QuorumRequest | undefined;
-  #others: QuorumRequest[] = [];
+  /** The requests of this tick's group: at least one. */
+  #group: QuorumRequest[] | undefined;
   /**
-   * The operation and the index that its requests have in common. The index differs only for a
-   * pending release, which has the index 0 on every node.
+   * The operation and the index that they have in common. The index differs only for a pending
+   * release, which has the index 0 on every node.
    */
   #groupOperation: Operation | undefined;
   #groupIndex = 0;
-  /** Its keys, once somebody has looked for one. */
+  /** The group's keys, once somebody has looked for one. */
   #groupKeys: Set<string> | undefined;
   #guard: RestartGuard | undefined;
   #subscription: ReleaseSubscription | undefined;
@@ -189,32 +186,29 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     if (operation !== this.#groupOperation || nodeIndex !== this.#groupIndex) this.#sendGroup();
     this.#groupOperation = operation;
     this.#groupIndex = nodeIndex;
-    if (!this.#first) {
-      this.#first = request;
+    if (!this.#group) {
+      this.#group = [request]; // most are alone, and a literal takes the least memory
       return beforeWrites(this.#sendGroup);
     }
     this.#groupKeys?.add(request.keys[0]);
-    if (this.#others.push(request) === GROUP_LENGTH_MAX - 1) this.#sendGroup();
+    if (this.#group.push(request) === GROUP_LENGTH_MAX) this.#sendGroup();
   }
 
   /** Sends the group, if there is one that names one of the keys. */
   #sendGroupOf(keys: readonly string[]): void {
-    if (this.#first && this.#groupNames(keys)) this.#sendGroup();
-  }
-
-  #groupNames(keys: readonly string[]): boolean {
-    const known = this.#groupKeys ??= new Set(keysOfGroup(this.#first!, this.#others));
-    return keys.some((key) => known.has(key));
+    if (this.#group) {
+      const known = this.#groupKeys ??= new Set(keysOfGroup(this.#group));
+      if (keys.some((key) => known.has(key))) this.#sendGroup();
+    }
   }
 
   /** Sends the group, if there is one. */
   readonly #sendGroup = (): void => {
-    const first = this.#first;
-    if (!first) return;
-    const others = this.#others.length > 0 ? this.#others : ALONE;
-    this.#first = this.#groupKeys = undefined;
-    if (others !== ALONE) this.#others = [];
-    this.#send(this.#groupOperation!, first, this.#groupIndex, others);
+    const group = this.#group;
+    if (!group) return;
+    this.#group = this.#groupKeys = undefined;
+    const several = group.length > 1 ? group : undefined;
+    this.#send(this.#groupOperation!, group[0], this.#groupIndex, several);
   };
 
   /** @param whole Whether the script goes out whole although the server should know it. */
@@ -222,47 +216,48 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     operation: Operation,
     request: QuorumRequest,
     nodeIndex: number,
-    others: readonly QuorumRequest[] = ALONE,
+    group?: readonly QuorumRequest[],
     whole = false,
   ): void {
     const { kind } = operation;
-    const { sha1 } = others === ALONE ? operation : operation.many!;
+    const { sha1 } = group ? operation.many! : operation;
     this.#sendGroupOf(keysOf(request));
     const command = whole || sha1 !== undefined && !this.#sentScripts.has(sha1)
-      ? new RequestCommand(operation, request, others, true)
-      : sharedCommand(operation, request, others);
+      ? new RequestCommand(operation, request, group, true)
+      : sharedCommand(operation, request, group);
     const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
     const guard = guarded ? this.#guard ??= this.#newGuard() : undefined;
-    const withheld = guard && { request, nodeIndex, atMs: undefined, count: undefined };
+    // Several nodes may send the command, so each grant that is withheld has an object of its own.
+    const withheld: Asked & WithheldGrant | undefined = guard && {
+      ...{ operation, request, group, whole: command.whole },
+      ...{ nodeIndex, atMs: undefined, count: undefined },
+    };
     if (sha1 !== undefined) this.#sentScripts.add(sha1);
-    // Several nodes may send the command, so what one of them withholds is kept beside it.
-    const asked: Asked = withheld
-      ? { operation, request, others, whole: command.whole, withheld }
-      : command;
-    this.connection.submit(command, this, asked, nodeIndex);
+    this.connection.submit(command, this, withheld ?? command, nodeIndex);
     guard?.askBehind(withheld);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, asked: Asked, nodeIndex: number): void {
-    const { operation, request, others, whole } = asked;
-    const { sha1 } = others === ALONE ? operation : operation.many!;
+    const { operation, request, group, whole } = asked;
+    const { sha1 } = group ? operation.many! : operation;
     // as `#send` did; but `onOpen`, which forgets scripts, comes after the first commands were sent
     if (sha1 !== undefined && whole) this.#sentScripts.add(sha1);
     const unknown = reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT;
     // mutation: script-never-sent
     if (unknown && sha1 !== undefined && isRepeatable(asked)) {
-      this.#send(operation, request, nodeIndex, others, true);
-    } else if (others === ALONE) {
-      this.#onAnswer(reply, asked, nodeIndex);
+      this.#send(operation, request, nodeIndex, group, true);
+    } else if (group) {
+      this.#onGroupReply(reply, operation, group, nodeIndex);
     } else {
-      this.#onGroupReply(reply, asked, nodeIndex);
+      this.#onAnswer(reply, asked, nodeIndex);
     }
   }
 
   #onGroupReply(
     reply: RawReply,
-    { operation, request: first, others }: Asked,
+    operation: Operation,
+    group: readonly QuorumRequest[],
     nodeIndex: number,
   ): void {
     // Each alone may be allowed: it needs no MGET, and in a cluster its key is in one slot.
@@ -270,10 +265,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     if (refused) this.#groups = false;
     const error = reply instanceof ReplyError ? reply : null;
     const replies = Array.isArray(reply) ? reply : [];
-    for (let index = 0; index <= others.length; index++) {
+    for (let index = 0; index < group.length; index++) {
+      const request = group[index];
       // mutation: group-answers-the-neighbour
       const answer: RawReply = replies[index] ?? error;
-      const request = index === 0 ? first : others[index - 1];
       if (refused) this.#send(operation, request, nodeIndex);
       else this.#onAnswer(answer, { operation, request }, nodeIndex);
     }
@@ -281,9 +276,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
 
   #onAnswer(
     reply: RawReply,
-    { operation, request, withheld }: Pick<Asked, "operation" | "request" | "withheld">,
+    asked: Pick<Asked, "operation" | "request">,
     nodeIndex: number,
   ): void {
+    const { operation, request } = asked;
     if (reply instanceof ReplyError) {
       return this.#onRefused(explained(reply), operation, request, nodeIndex);
     }
@@ -294,12 +290,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       return request.answer(nodeIndex, FAILED, new ProtocolError(text), atMs);
     }
     const detail = detailOf(outcome, reply, operation, request);
-    if (withheld && outcome === GRANTED) {
-      withheld.atMs = atMs;
-      withheld.count = detail as number | undefined;
-    } else {
-      request.answer(nodeIndex, outcome, detail, atMs);
-    }
+    if ("atMs" in asked && outcome === GRANTED) Object.assign(asked, { atMs, count: detail });
+    else request.answer(nodeIndex, outcome, detail, atMs);
   }
 
   #onRefused(
@@ -313,7 +305,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       // The node cannot queue, so it is asked without a queue, by another script, which it may not
       // know. If that is because the server does not allow it, callers poll from then on.
       if (!wrongType) this.#subscription?.onRefused(reply);
-      return this.#send(acquireOperation(request, false), request, nodeIndex, ALONE, true);
+      return this.#send(acquireOperation(request, false), request, nodeIndex, undefined, true);
     }
     const demoted = isDemoted(reply);
     if (kind === "release" && isTransient(reply)) this.#pendingReleases.add(request);
@@ -322,9 +314,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, { operation, request, others }: Asked, index: number): void {
+  onFailure(error: ConnectionError, { operation, request, group }: Asked, index: number): void {
     const outcome = error.outcome === "not-sent" ? UNSENT : FAILED;
-    for (const each of others === ALONE ? [request] : [request, ...others]) {
+    for (const each of group ?? [request]) {
       const isRelease = operation.kind === "release";
       // mutation: release-forgotten
       if (isRelease && each.mayHaveKeys(index)) this.#pendingReleases.add(each);
@@ -348,19 +340,16 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 }
 
-/** What a reply answers. */
-interface Asked extends Pick<RequestCommand, "operation" | "request" | "others" | "whole"> {
-  /** Only under the restart guard. */
-  readonly withheld?: WithheldGrant | undefined;
-}
+/** What a reply answers: a command, or a grant that is withheld. */
+type Asked = Pick<RequestCommand, "operation" | "request" | "group" | "whole">;
 
 /**
  * Whether a command may go out again whose script the server does not know: not one that could
  * outlive what undoes it.
  */
-function isRepeatable({ operation: { kind }, request, others, whole }: Asked): boolean {
+function isRepeatable({ operation: { kind }, request, group, whole }: Asked): boolean {
   if (whole) return false;
-  if (kind === "release" || others !== ALONE) return true;
+  if (kind === "release" || group) return true;
   // mutation: script-sent-for-undone-attempt
   return request.wanted && !request.undone;
 }
@@ -407,21 +396,22 @@ export function keysOf({ keys, pool }: Pick<QuorumRequest, "keys" | "pool">): re
   return pool?.keys ?? keys;
 }
 
-function isEqual(some: readonly QuorumRequest[], others: readonly QuorumRequest[]): boolean {
-  return some.length === others.length && some.every((each, index) => each === others[index]);
+function isEqual(one: readonly QuorumRequest[] = [], other: readonly QuorumRequest[] = []) {
+  return one.length === other.length && one.every((each, index) => each === other[index]);
 }
 
 /** The keys of a group, each of one request. */
-function keysOfGroup(first: QuorumRequest, others: readonly QuorumRequest[]): string[] {
-  return [first, ...others].map(({ keys }) => keys[0]);
+function keysOfGroup(group: readonly QuorumRequest[]): string[] {
+  return group.map(({ keys }) => keys[0]);
 }
 
 /** The command of a request, or of a group. */
 export class RequestCommand implements LockCommand {
   readonly operation: Operation;
+  /** The request, or the first one of the group. */
   readonly request: QuorumRequest;
-  /** The other requests of the group. */
-  readonly others: readonly QuorumRequest[];
+  /** All requests of the group: two at least. */
+  readonly group: readonly QuorumRequest[] | undefined;
   /** Whether its script goes out whole. */
   readonly whole: boolean;
   bytes: LockCommand["bytes"] = undefined;
@@ -429,26 +419,24 @@ export class RequestCommand implements LockCommand {
   constructor(
     operation: Operation,
     request: QuorumRequest,
-    others: readonly QuorumRequest[] = ALONE,
+    group?: readonly QuorumRequest[],
     whole = false,
   ) {
     this.operation = operation;
     this.request = request;
-    this.others = others;
+    this.group = group;
     this.whole = whole;
   }
 
   /** Made when it is sent: a release that has keys live on says how long that is from then on. */
   get args(): readonly string[] {
-    const { operation, request, others, whole } = this;
-    if (others === ALONE) return commandOf(operation, request, whole);
-    const group = { keys: this.keys, requests: [request, ...others] };
-    return commandOf(operation.many!, group, whole);
+    const { operation, request, group, whole } = this;
+    if (!group) return commandOf(operation, request, whole);
+    return commandOf(operation.many!, { keys: this.keys, requests: group }, whole);
   }
 
   get keys(): readonly string[] {
-    const { request, others } = this;
-    return others === ALONE ? keysOf(request) : keysOfGroup(request, others);
+    return this.group ? keysOfGroup(this.group) : keysOf(this.request);
   }
 
   get sets(): QuorumRequest | undefined {
@@ -461,18 +449,18 @@ export class RequestCommand implements LockCommand {
 }
 
 /**
- * The command of a request for all nodes that are asked by this operation, with the same others:
- * the first node leaves it at the request, where the others find it, so it is encoded only once.
+ * The command of a request for all nodes that are asked by this operation, in the same group: the
+ * first node leaves it at the request, where the others find it, so it is encoded only once.
  */
 function sharedCommand(
   operation: Operation,
   request: QuorumRequest,
-  others: readonly QuorumRequest[],
+  group: readonly QuorumRequest[] | undefined,
 ): RequestCommand {
   const { shared } = request;
   const isSame = shared instanceof RequestCommand && shared.operation === operation &&
-    (shared.others === others || isEqual(shared.others, others));
-  return isSame ? shared : request.shared = new RequestCommand(operation, request, others);
+    (shared.group === group || isEqual(shared.group, group));
+  return isSame ? shared : request.shared = new RequestCommand(operation, request, group);
 }
 
 /**
