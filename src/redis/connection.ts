@@ -195,9 +195,13 @@ export class Connection implements WireOwner, DialerOwner {
     if (!open && this.#state !== "connecting") {
       return receiver.onFailure(this.#downError ??= this.#error("was closed"), context, tag);
     }
-    const bytes = command.bytes ??= encodeCommand(command.args);
+    try {
+      command.bytes ??= encodeCommand(command.args);
+    } catch (cause) { // no memory
+      return receiver.onFailure(this.#error("could not send a command", cause), context, tag);
+    }
     // before it is written, because that may fail at once
-    this.#queue.push(bytes, receiver, context, tag);
+    this.#queue.push(command.bytes, receiver, context, tag);
     if (open) this.#wire!.flush();
   }
 

@@ -51,15 +51,18 @@ test.opened("RedisNode extends what one tick extends by one script, each with it
   assertEquals(requests.map(({ outcomes }) => outcomes), [["granted"], ["denied"], ["missing"]]);
 });
 
-test.opened("RedisNode sends the rest of a tick even if one of its releases cannot be encoded", async (bench) => {
+test.opened("RedisNode fails the releases of a group that cannot be encoded, and sends the rest of the tick even if one of them throws", async (bench) => {
   const other = await new NodeBench().opened();
   addEventListener("error", (event) => event.preventDefault(), { once: true });
   releaseMany(other);
-  bench.release(Object.defineProperty(request("k"), "value", { get: () => undefined }));
+  const requests = ["k", "l"].map((key) => bench.ask("release", request(key)));
+  Object.defineProperty(requests[1], "value", { get: () => undefined });
+  requests[1].note = () => JSON.parse("?");
   bench.ask("acquire", request("other"));
   await runMicrotasks();
   const written = [bench.written, other.written];
   assertEquals(written, [SET("other"), groupRelease("EVAL", ...lockNames(3))]);
+  assertEquals(requests.map(({ unsent }) => unsent), [true, true]);
   await other.close();
 });
 
