@@ -61,10 +61,11 @@ export class LateAcquires {
     });
   }
 
-  /** A release is being sent: if its value may be set later, it is sent again. */
-  onRelease({ keys, value, replaces, mode, keptMs }: Release): void {
-    const late = this.#values.get(value);
+  /** A command is being sent: if it is a release whose value may be set later, it is sent again. */
+  onRelease(release: Release | undefined): void {
+    const late = release && this.#values.get(release.value);
     if (!late || late.release) return;
+    const { keys, value, replaces, mode, keptMs } = release;
     late.release = { keys, value, replaces, mode, keptMs }; // the ticket goes with the first one
     this.#repeat(late, late.release, DELAY_MS);
   }

@@ -14,6 +14,7 @@
  *
  * @module
  */
+import { UNREAD } from "../quorum/quorum_node.ts";
 import { QUEUE_LENGTH_MAX } from "../redis/connection.ts";
 import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
 import { NOBODY, type ReplyReceiver } from "../redis/wire.ts";
@@ -24,7 +25,7 @@ import {
   repliesTo,
   type SenderEvents,
 } from "../redis_node/command_sender.ts";
-import { commandOf, releaseOperation } from "../redis_node/redis_node.ts";
+import { releaseOperation, RequestCommand } from "../redis_node/redis_node.ts";
 import { backoffMs, SERVER_BACKOFF } from "../time/backoff.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
@@ -155,14 +156,10 @@ export class OrderedSender implements CommandSender {
     this.#wheel = wheel;
     this.#events = events;
     this.#exchanges = new Exchanges(client, wheel);
-    this.#late = new LateAcquires(wheel, (releases) => {
-      const command = {
-        keys: releases.keys,
-        releases,
-        get args() { // as of when it is sent, and whole, so that one command is enough
-          return commandOf(releaseOperation(releases), releases, true);
-        },
-      };
+    this.#late = new LateAcquires(wheel, (release) => {
+      const request = { ...UNREAD, ...release, ttlMs: 0 };
+      // whole, so that one command is enough
+      const command = new RequestCommand(releaseOperation(release), request, undefined, true);
       this.submit(command, NOBODY);
     });
   }
@@ -186,7 +183,7 @@ export class OrderedSender implements CommandSender {
     context = undefined as Context,
     tag = 0,
   ): void {
-    this.#noteRelease(command);
+    this.#late.onRelease(command.releases);
     // it would end all other commands of the same connection; those of locks have keys
     const refused = command.keys.length === 0 && command.args[0] === "SUBSCRIBE";
     if (refused || this.#closed || this.#down && this.#silent) {
@@ -235,10 +232,6 @@ export class OrderedSender implements CommandSender {
     if (this.#waiting === 0) return;
     const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
     await settledWithin(this.#wheel, drained, CLOSE_GRACE_MS);
-  }
-
-  #noteRelease({ releases }: LockCommand): void {
-    if (releases) this.#late.onRelease(releases);
   }
 
   /** Sends at the end of the tick, so that all its commands are in one piece. */
@@ -307,7 +300,7 @@ export class OrderedSender implements CommandSender {
 
   #settle({ command }: SubmittedCommand): void {
     // the acquisition before it may have failed only after the release was submitted
-    this.#noteRelease(command);
+    this.#late.onRelease(command.releases);
     if (--this.#waiting === 0) this.#onDrained?.();
   }
 

@@ -46,6 +46,7 @@
 import { FAILED, GRANTED, OUTDATED, QUARANTINED } from "../quorum/outcome.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/wire.ts";
+import { encodeApart } from "../redis/encoder.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
@@ -100,11 +101,8 @@ const COUNTER_LEAD_MS_MAX = 61_000;
 /** For how long an uptime that was read on a connection counts there, in milliseconds. */
 const UPTIME_COUNTS_MS = 1_000;
 
-const AGE_COMMAND: LockCommand = { args: ["EVAL", STATE_LUA, "1", CREATED_KEY], keys: [] };
-const STATE_COMMAND: LockCommand = {
-  args: ["EVAL", STATE_LUA, "1", CREATED_KEY, "uptime"],
-  keys: [],
-};
+const AGE_COMMAND = /* @__PURE__ */ stateCommand();
+const STATE_COMMAND = /* @__PURE__ */ stateCommand("uptime");
 /** By how much two readings of one cause of a quarantine may differ, in milliseconds. */
 const SAME_CAUSE_MS = 2_000;
 
@@ -237,6 +235,12 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
     this.#reportedMs = quarantine.sinceMs;
     this.#onQuarantined(quarantine);
   }
+}
+
+/** It is kept for good, so it must not keep the memory that commands have in common. */
+function stateCommand(...argv: string[]): LockCommand {
+  const args = ["EVAL", STATE_LUA, "1", CREATED_KEY, ...argv];
+  return { args, bytes: encodeApart(args), keys: [] };
 }
 
 /** What a reply to {@linkcode STATE_LUA} says, if it is one. */
