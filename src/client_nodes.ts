@@ -13,6 +13,9 @@ export const NODES_MAX = 31;
 
 const ATTEMPT = "Cannot create lock client as";
 
+/** What each node must have besides. */
+const METHODS = ["extend", "release", "inspect"] as const;
+
 /** The nodes of all clients. */
 const taken = new WeakSet<LockNode>();
 
@@ -49,6 +52,8 @@ export function checkNodes(nodes: readonly LockNode[]): void {
         `${ATTEMPT} 'nodes' must contain only objects that implement LockNode: createRedlock() takes addresses, and commandNode() a client`,
       );
     }
+    const missing = METHODS.find((method) => typeof node[method] !== "function");
+    if (missing) throw new TypeError(`${ATTEMPT} node ${node.name} has no method '${missing}'`);
     if (names.has(node.name)) {
       throw new TypeError(`${ATTEMPT} two nodes have the name ${node.name}`);
     }

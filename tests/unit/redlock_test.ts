@@ -16,6 +16,8 @@ const NOT_ARRAY = "'nodes' must be a non-empty array";
 const NOT_NODES = "'nodes' must contain only objects that implement LockNode: " +
   "createRedlock() takes addresses, and commandNode() a client";
 
+const HALF = { name: "n", acquire() {}, extend() {}, inspect() {} };
+
 /** Nodes that no client has. */
 function nodesOf(count: number): LockNode[] {
   return new Cluster(count).nodes.map((node) => publishedNode(node.peer()));
@@ -30,6 +32,7 @@ for (
     ["null among nodes", [null], TypeError, NOT_NODES],
     ["an address among nodes", ["redis://h"], TypeError, NOT_NODES],
     ["a name alone among nodes", [{ name: "n" }], TypeError, NOT_NODES],
+    ["a node that cannot release", [HALF], TypeError, "node n has no method 'release'"],
     ["one node twice", Array(2).fill(nodesOf(1)[0]), TypeError, "two nodes have the name node0"],
     [
       "too many nodes",

@@ -1,16 +1,20 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
+import type { EncodedCommand } from "../../../src/redis/encoder.ts";
 import { CommandQueue, type ReplyReceiver } from "../../../src/redis/wire.ts";
 import { ConnectionError, type RedisError } from "../../../src/redis/errors.ts";
 import type { RawReply } from "../../../src/redis/reply.ts";
 
 const SEED = 90_125;
-const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 const details = { address: "redis://h:6379", outcome: "unknown" } as const;
 const UNKNOWN = new ConnectionError("unknown", details);
 const NOT_SENT = new ConnectionError("not sent", details);
+
+function encoded(text: string): EncodedCommand {
+  return { slab: new TextEncoder().encode(text), start: 0, end: text.length };
+}
 
 /** A queue that notes what its commands receive. */
 class Bench implements ReplyReceiver {
@@ -18,14 +22,11 @@ class Bench implements ReplyReceiver {
   readonly received: unknown[][] = [];
 
   pushFirst(text: string, context: unknown, tag: number): void {
-    const slab = encoder.encode(text);
-    this.queue.pushFirst({ slab, start: 0, end: slab.length }, this, context, tag);
+    this.queue.pushFirst(encoded(text), this, context, tag);
   }
 
   push(text: string, context: unknown, tag = 0, receiver: ReplyReceiver = this): void {
-    const slab = encoder.encode(text);
-    const command = { slab, start: 0, end: slab.length };
-    this.queue.push(command, receiver, context, tag);
+    this.queue.push(encoded(text), receiver, context, tag);
   }
 
   /** Takes what would be written now; empty if there is nothing. */
@@ -58,15 +59,11 @@ Deno.test("CommandQueue behaves like a plain list under any sequence of calls", 
       let model: { id: number; sent: boolean }[] = [];
       let next = 0;
       for (const step of steps) {
-        if (step === "push") {
-          model.push({ id: next, sent: false });
-          bench.push(`${next};`, next, next);
-          next++;
-        } else if (step === "push first") {
-          if (queue.sent > 0) continue; // as if the connection were being made
-          model.unshift({ id: next, sent: false });
-          bench.pushFirst(`${next};`, next, next);
-          next++;
+        if (step === "push" || step === "push first") {
+          const isFirst = step === "push first";
+          if (isFirst && queue.sent > 0) continue; // as if the connection were being made
+          model[isFirst ? "unshift" : "push"]({ id: next, sent: false });
+          bench[isFirst ? "pushFirst" : "push"](`${next};`, next, next++);
         } else if (step === "take") {
           const unsent = model.filter(({ sent }) => !sent);
           assertEquals(bench.take(), unsent.map(({ id }) => `${id};`).join(""));
