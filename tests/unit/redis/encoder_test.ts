@@ -25,14 +25,9 @@ function decoded(bytes: Uint8Array): RawReply[] {
   return replies;
 }
 
-/**
- * The bytes of an argument as a server must receive them; a copy, so that no view of a buffer is
- * compared.
- */
+/** The bytes of an argument as a server must receive them. */
 function argumentBytes(argument: CommandArgument): Uint8Array {
-  return new Uint8Array(
-    argument instanceof Uint8Array ? argument : encoder.encode(String(argument)),
-  );
+  return argument instanceof Uint8Array ? argument : encoder.encode(String(argument));
 }
 
 const anyArgument: fc.Arbitrary<CommandArgument> = fc.oneof(
@@ -95,7 +90,6 @@ for (
     [["secret", , "x"], `${ARGUMENT} undefined`],
     [["secret", undefined], `${ARGUMENT} undefined`],
     [["secret", {}], `${ARGUMENT} object`],
-    [["secret", true], `${ARGUMENT} boolean`],
     [["secret", Symbol("s")], `${ARGUMENT} symbol`],
     ...[1.5, NaN, Infinity, 2 ** 53].map((number) => {
       return [["X", number], `its numbers must be safe integers: current value is ${number}`];
