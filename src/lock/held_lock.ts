@@ -423,8 +423,7 @@ export class HeldLock extends TimerEntry {
     const { client, settings: { onEvent }, resources } = this;
     const leftMs = this.endMs - round.startMs;
     const ranOut = !wasActive || leftMs <= 0;
-    const name = keysName(round.keys);
-    client.localQueues.noteReleased(name, round.hasWaiters);
+    client.localQueues.noteReleased(round.keys, round.hasWaiters);
     this.leaveLocalQueue();
     const confirmed = isConfirmed(round, ranOut);
     if (!confirmed && this.#end === "released") {

@@ -18,6 +18,7 @@ import type { Settings } from "../options.ts";
 import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
+import { keysName } from "../resources.ts";
 import { ContendedResource } from "./contended_resource.ts";
 import { QueuedWaiter } from "./queued_waiter.ts";
 import { ReleaseNotifications } from "./release_notifications.ts";
@@ -154,20 +155,33 @@ export class LocalQueues {
   }
 
   /**
-   * Whether other clients are expected to wait for a lock: then its next call joins them with its
-   * first request.
+   * Whether other clients are expected to wait for a lock, or for one of its keys: then its next
+   * call joins them with its first request.
    */
   isContended(
-    { localName, contendedName }: Pick<WaitingCall, "localName" | "contendedName">,
+    { localName, contendedName, keys, pool }: Pick<
+      WaitingCall,
+      "localName" | "contendedName" | "keys" | "pool"
+    >,
   ): boolean {
-    return this.#contended.has(contendedName) || this.#queues.get(localName)?.waiter !== undefined;
+    return this.#contended.has(contendedName) || keys.length > 1 && !pool && this.#hasAny(keys) ||
+      this.#queues.get(localName)?.waiter !== undefined;
+  }
+
+  #hasAny(keys: readonly string[]): boolean {
+    return keys.some((key) => this.#contended.has(key));
   }
 
   /**
-   * A release has learned whether other clients wait; the next call of this client comes after
-   * them.
+   * A release has learned whether other clients wait; the next call of this client for one of the
+   * keys comes after them.
    */
-  noteReleased(name: string, othersWait: boolean): void {
+  noteReleased(keys: readonly string[], othersWait: boolean): void {
+    this.#noteReleased(keysName(keys), othersWait);
+    if (keys.length > 1) { for (const key of keys) this.#noteReleased(key, othersWait); }
+  }
+
+  #noteReleased(name: string, othersWait: boolean): void {
     // mutation: release-forgets-who-waits
     if (othersWait) return void this.remember(name);
     const { clock } = this.#nodeSet.wheel;

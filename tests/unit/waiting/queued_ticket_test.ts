@@ -144,6 +144,19 @@ Deno.test("a call joins the queues with its first attempt if others wait at its 
   }
 });
 
+Deno.test("a call for one of several keys joins its queue if others wait for that at its client's release of them", async () => {
+  for (const resource of ["a", ["c", "a"]]) {
+    const callers = new Callers();
+    callers.call("first", {}, ["a", "b"]);
+    await callers.advance(0);
+    for (const node of callers.nodes) node.enqueue("a", "other:1");
+    await callers.release("first");
+    callers.call("second", {}, resource); // but it is the other's turn
+    await callers.advance(0);
+    assertEquals(callers.won, ["first"]);
+  }
+});
+
 /**
  * A client whose first call has won on two nodes, and is in the queue on the third, where somebody
  * else has the key.
