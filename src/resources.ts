@@ -5,7 +5,7 @@
  * @module
  */
 import { quoted } from "./errors.ts";
-import { check, KEY_TEXT, NUMBER, rangeError } from "./validate.ts";
+import { check, KEY_TEXT, numberThat, rangeError } from "./validate.ts";
 
 /**
  * Most resources of one lock: each is a key of one script, and a script blocks its node while it
@@ -54,10 +54,9 @@ export function slots(name: string, count: number): string[] {
   if (typeof name !== "string" || name === "") {
     throw new TypeError("Cannot name slots as 'name' must be a non-empty string");
   }
-  check("name slots", "count", count, NUMBER);
-  if (!Number.isInteger(count) || count < 1 || count > POOL_MAX) {
-    throw rangeError("name slots", "count", `must be an integer from 1 to ${POOL_MAX}`, count);
-  }
+  const rule = `must be an integer from 1 to ${POOL_MAX}`;
+  const isCount = (value: number) => Number.isInteger(value) && value >= 1 && value <= POOL_MAX;
+  check("name slots", "count", count, numberThat(rule, isCount));
   return Array.from({ length: count }, (_, index) => `${name}:${index}`);
 }
 

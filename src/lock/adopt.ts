@@ -24,7 +24,7 @@ import { backoffMs } from "../time/backoff.ts";
 import { Pause, pause } from "../time/pause.ts";
 import { holderOf } from "../holder.ts";
 import { type KeyReport, reportKey } from "./inspection.ts";
-import { type LockCall, refuse, reportRefusal } from "./lock_call.ts";
+import { type LockCall, pauseAfterSplit, refuse, reportRefusal } from "./lock_call.ts";
 import { deleteValue } from "./release.ts";
 import { tryAgainMs } from "./renewal.ts";
 
@@ -33,11 +33,6 @@ import { tryAgainMs } from "./renewal.ts";
  * another has a quorum.
  */
 const ATTEMPTS_MIN = 8;
-/**
- * The limit of the first pause between these attempts is two round trips, and at least so many
- * milliseconds.
- */
-const SPLIT_MS_MIN = 2;
 
 /**
  * Waits for the next attempt.
@@ -65,15 +60,13 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   const split = answered && attempts < ATTEMPTS_MIN;
   const isLast = call.leftMs() <= 0 && !split;
   if (isLast || isHopeless(votes, nodes.length, quorum)) throw refuse(call, denied);
-  const { signal } = settings;
-  let { retryDelayMs, retryDelayMaxMs } = settings;
-  if (split) retryDelayMs = Math.max(2 * denied.slowestMs, SPLIT_MS_MIN);
+  if (split) return await pauseAfterSplit(call, denied);
+  const { signal, retryDelayMs } = settings;
   // nobody extends the lock meanwhile, so while it may live, a node that is back is asked soon
-  else if (call.elapsedMs < adopts!.ttlMs) {
-    retryDelayMaxMs = Math.min(retryDelayMaxMs, tryAgainMs(adopts!.ttlMs));
-  }
+  const soonMs = call.elapsedMs < adopts!.ttlMs ? tryAgainMs(adopts!.ttlMs) : Infinity;
+  const retryDelayMaxMs = Math.min(settings.retryDelayMaxMs, soonMs);
   const pauseMs = backoffMs(wheel.random, { retryDelayMs, retryDelayMaxMs }, attempts - 1);
-  await pause(wheel, split ? pauseMs : Math.min(pauseMs, call.leftMs()), signal);
+  await pause(wheel, Math.min(pauseMs, call.leftMs()), signal);
 }
 
 /**

@@ -30,8 +30,8 @@ import { Pool } from "./pool.ts";
  */
 const SPLIT_RETRIES_MAX = 4;
 /**
- * The longest pause before that, as a multiple of the slowest round trip of the attempt. It is
- * chosen at random, so one of the calls most likely asks a round trip earlier than the others.
+ * The longest pause before an attempt after a split vote, as a multiple of the slowest round trip.
+ * It is chosen at random, so one of the calls most likely asks a round trip earlier than the others.
  */
 const SPLIT_PAUSE_FACTOR = 4;
 /** The least of these longest pauses, in milliseconds: timers count whole ones. */
@@ -293,11 +293,11 @@ export async function waitToAskAgain(call: LockCall, denied: Round): Promise<voi
 }
 
 /**
- * Pauses before the call asks again, though it may not wait for others: they have the other nodes,
+ * Pauses before the call asks again, also if it may not wait for others: they have the other nodes,
  * and may have too few as well. Then nobody holds the lock, and one of those that ask again gets
  * it.
  */
-async function pauseAfterSplit(call: LockCall, denied: Round): Promise<void> {
+export async function pauseAfterSplit(call: LockCall, denied: Round): Promise<void> {
   const { client: { wheel }, settings: { signal, nodeTimeoutMs } } = call;
   // A process that stood still has measured that, not the way to a node.
   const roundTripMs = Math.min(denied.slowestMs, nodeTimeoutMs);

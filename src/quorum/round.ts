@@ -88,6 +88,10 @@ export class Round extends TimerEntry implements QuorumRequest {
   readonly nodeSet: NodeSet;
   readonly keys: readonly string[];
   readonly value: string;
+  /**
+   * Their TTL, in milliseconds: what it asks for; of a round that has won a lock, the longest that
+   * they have got.
+   */
   ttlMs: number;
   ticket: QueueTicket | undefined;
   shared: unknown = undefined;
