@@ -259,7 +259,6 @@ export class HeldLock extends TimerEntry {
     this.#finish(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
     this.#takeBack(reason === "gone" || reason === "closed" ? 0 : this.keysLeftMs());
-    this.round.ticket = undefined; // a release that comes later is about the keys alone
     const { heldMs } = this;
     this.inContext(() => {
       this.#signal?.look();

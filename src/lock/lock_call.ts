@@ -31,7 +31,7 @@ import { Pool } from "./pool.ts";
 const SPLIT_RETRIES_MAX = 4;
 /**
  * The longest pause before an attempt after a split vote, as a multiple of the slowest round trip.
- * It is chosen at random, so one of the calls most likely asks a round trip earlier than the others.
+ * It is random, so one of the calls most likely asks a round trip earlier than the others.
  */
 const SPLIT_PAUSE_FACTOR = 4;
 /** The least of these longest pauses, in milliseconds: timers count whole ones. */

@@ -28,7 +28,7 @@ import {
   type QuorumRequest,
   type RequestDetails,
 } from "./quorum_node.ts";
-import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
+import type { QueuePosition } from "./queue_ticket.ts";
 
 /** Sends one node the request of a round. */
 export type Question = (node: QuorumNode, request: QuorumRequest, nodeIndex: number) => void;
@@ -76,7 +76,7 @@ export interface Counts {
 export type Decision = "open" | "granted" | "refused";
 
 /** Its details are properties of its own, if it has any. */
-export interface Round extends Omit<RequestDetails, "ticket"> {}
+export interface Round extends RequestDetails {}
 
 /**
  * One request to all nodes, and how they have answered it so far. It is its own request and
@@ -93,7 +93,6 @@ export class Round extends TimerEntry implements QuorumRequest {
    * they have got.
    */
   ttlMs: number;
-  ticket: QueueTicket | undefined;
   shared: unknown = undefined;
   /** The round that won the lock which this one extends or releases. */
   readonly #origin: Round | undefined;
@@ -428,7 +427,7 @@ export class Round extends TimerEntry implements QuorumRequest {
     if (!this.#settle || !this.settled) return;
     const { nodeSet: { wheel } } = this;
     const seeksGrant = this.lingersForGrant && this.granted === 0 && !this.unanswered;
-    const lingers = this.ticket || seeksGrant;
+    const lingers = !this.#isRelease && (this.ticket || seeksGrant);
     if (!lingers || this.pending === 0 || this.decision !== "refused") return this.stop();
     // A caller that is denied waits anyway. So it lingers, for as long again, for the answers of
     // the last nodes: those that deny need no release. One that may not wait learns whether it is

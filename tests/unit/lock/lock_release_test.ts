@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { QuorumError } from "../../../src/errors.ts";
 import { quorumSize } from "../../../src/vote.ts";
-import { locked, VALIDITY_MS } from "../../support/cluster.ts";
+import { Cluster, locked, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
@@ -44,6 +44,19 @@ for (const nodeCount of [1, 2, 3, 4]) {
     }
   });
 }
+
+Deno.test("Lock.release() waits for no more than a majority of denials if its call stood in the queues", async () => {
+  const cluster = new Cluster(3);
+  cluster.occupy();
+  const call = cluster.redlock.acquire("a");
+  await cluster.advance(50);
+  cluster.free();
+  const lock = await cluster.settle(call);
+  cluster.forget();
+  cluster.nodes.forEach((node, index) => node.replyMs = 20 + 5 * index);
+  assertEquals(await cluster.settle(lock.release()), false);
+  assertEquals(Reflect.get(cluster.events.at(-1)!, "elapsedMs"), 25);
+});
 
 Deno.test("Lock.release() that fails gives its caller and its listener votes and causes", async () => {
   const { cluster, lock } = await locked(3, { nodeTimeoutMs: 30 });
