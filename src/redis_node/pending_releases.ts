@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { FAILED, type Outcome, UNSENT } from "../quorum/outcome.ts";
+import { FAILED, UNSENT } from "../quorum/outcome.ts";
 import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import { type QuorumNode, type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
@@ -68,6 +68,7 @@ export class PendingReleases {
   /** Keeps a release that was not sent, did not arrive, or was refused for the moment. */
   add(release: Repeatable | PendingRelease): void {
     const pending = "untilMs" in release ? release : this.#pending(release);
+    // mutation: pending-release-forgotten
     if (pending.untilMs <= this.#nowMs) return; // that was its last try
     if (this.#releases.length > this.#sweepAt) {
       this.#releases = this.#unexpired();
@@ -88,18 +89,12 @@ export class PendingReleases {
   #pending(release: Repeatable): PendingRelease {
     const { keys, value, ttlMs, replaces, mode, keptMs, keepsTicket } = release;
     const ticket = keepsTicket ? undefined : release.ticket; // its caller asks again by itself
-    const answer = (_nodeIndex: number, outcome: Outcome) => {
-      if (outcome !== FAILED && outcome !== UNSENT) this.sendAll(); // the server has taken it
-    };
-    const untilMs = this.#nowMs + ttlMs;
     return {
       ...UNREAD,
-      ...{ keys, value, ttlMs, replaces, mode, keptMs, ticket, untilMs },
-      mayHaveKeys() {
-        // mutation: pending-release-forgotten
-        return true;
+      ...{ keys, value, ttlMs, replaces, mode, keptMs, ticket, untilMs: this.#nowMs + ttlMs },
+      answer: (_nodeIndex, outcome) => {
+        if (outcome !== FAILED && outcome !== UNSENT) this.sendAll(); // the server has taken it
       },
-      answer,
     };
   }
 

@@ -118,7 +118,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "one-value-for-all-attempts": [once, "every attempt has the same value"],
   "release-forgotten": [drop, "a release that did not reach its node is forgotten"],
   "pending-release-forgotten": [
-    drop,
+    becomes("pending === release"),
     "a release is forgotten where the next connection breaks too",
   ],
   "set-sent-again": [again(200), "a SET is sent again"],
