@@ -130,9 +130,9 @@ export class OrderedSender implements CommandSender {
   #waiting = 0;
   /** The one error for all that are refused then. */
   #crowded: ConnectionError | undefined;
-  /** How often the server has answered. */
+  /** How many exchanges the server has answered. */
   #answered = 0;
-  /** How many failures in a row there were since. */
+  /** How many in a row it has not answered since. */
   #failures = 0;
   /** Whether the last failure was a time-out. */
   #silent = false;
@@ -256,7 +256,7 @@ export class OrderedSender implements CommandSender {
   async #exchange(chains: CommandChain[]): Promise<void> {
     const commands = chains.flatMap((chain) => this.#takeCommands(chain));
     if (commands.length === 0) return this.#finish(chains);
-    const { answers, atMs, late } = await this.#run(commands.map(({ command }) => command.args));
+    const { answers, atMs, late } = await this.#ask(commands.map(({ command }) => command.args));
     commands.forEach((command, index) => {
       const answer = answers[index];
       if (!(answer instanceof ConnectionError)) return this.#deliver(command, answer, atMs);
@@ -313,7 +313,8 @@ export class OrderedSender implements CommandSender {
     if (this.#ready.length > 0) this.#flushLater();
   }
 
-  async #run(commands: Commands): Promise<Exchange> {
+  /** Has one exchange, and notes whether the server has answered. */
+  async #ask(commands: Commands): Promise<Exchange> {
     const answered = this.#answered;
     const exchange = await this.#exchanges.run(commands);
     const { answers, late } = exchange;
@@ -356,7 +357,7 @@ export class OrderedSender implements CommandSender {
 
   /** Asks whether the server is back. */
   async #ping(): Promise<void> {
-    await this.#run([["PING"]]);
+    await this.#ask([["PING"]]);
   }
 
   #downError(): ConnectionError {
