@@ -108,13 +108,3 @@ Deno.test("CommandQueue.failAll() fails each command once if a receiver has what
   bench.queue.failAll(UNKNOWN, NOT_SENT);
   assertEquals(bench.received.map(([, , context]) => context), ["a", "b", "c"]);
 });
-
-Deno.test("CommandQueue.settleFirst() lets the receiver queue the next command", () => {
-  const bench = new Bench();
-  bench.push("a", "a", 0, { onReply: () => bench.push("b", "b"), onFailure() {} });
-  bench.take();
-  bench.queue.settleFirst(1);
-  assertEquals(bench.take(), "b");
-  bench.queue.settleFirst(2);
-  assertEquals(bench.received, [["reply", 2, "b", 0]]);
-});
