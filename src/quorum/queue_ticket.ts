@@ -80,12 +80,7 @@ export interface QueuePosition {
 
 /** A waiting call of this client in the queues of the nodes. */
 export interface QueueTicket {
-  /**
-   * The id of the ticket in the queues: the client's id and a number of lower-case letters and
-   * digits, with a colon between; then what nodes know of it by its id, see `queue.ts`. That of a
-   * ticket for a pool ends with {@linkcode POOL_SUFFIX}; in the queue of each key of the pool, the
-   * number of the key follows, from 1.
-   */
+  /** The id of the ticket in the queues: see **Tickets** in `redis_node/scripts/queue.ts`. */
   readonly ticketId: string;
   /**
    * What the queues are ordered by: when its client joined, in microseconds, by the clock that all
@@ -117,13 +112,7 @@ export interface TimeReading {
   readonly receivedMs: number;
 }
 
-/**
- * What a node reports about a key that a ticket waits for. `turn`: the key is free, and it is the
- * ticket's turn. `beside`: readers hold the key, and the ticket, a reader's, may enter beside them.
- * `watch`: the key is free, but it is another's turn, or a lock that has ended keeps the key; the
- * ticket is to ask when that is over. `taken`: another took the key; the ticket is to ask when the
- * key expires.
- */
+/** What a node reports about a key: see **Messages** in `redis_node/scripts/queue.ts`. */
 export type QueueNotice = "turn" | "beside" | "watch" | "taken";
 
 /** What a node reports to a ticket about a key that was released or taken. */

@@ -4,6 +4,11 @@
  * among other clients by its {@linkcode QueuedWaiter}, which the next call takes over if the first
  * gives up.
  *
+ * **Names.** Each queue has its `localName`: one for all readers of the same keys, another for all
+ * calls for one pool. That of calls in exclusive mode is the name of their keys (`keysName`), and
+ * their lock takes their place under it. The locks of readers are kept by the name of the keys,
+ * too, and so is what is remembered of other clients (`contendedName`).
+ *
  * The other files in the order in which they are best read: `queued_waiter.ts` decides when the
  * first call asks, by what `ticket.ts` knows of its position on each node, by other clients' turns
  * (`watched_turn.ts`), and by clients of other libraries (`contended_resource.ts`).
@@ -33,7 +38,7 @@ const REMOVED_MIN = 16;
 export interface WaitingCall extends Wanted {
   /** The name of its local queue. */
   readonly localName: string;
-  /** What it asks for now: under this name the client remembers that others wait. */
+  /** The name of the keys that it asks for now: of a pool, one. */
   readonly contendedName: string;
 }
 
@@ -73,20 +78,20 @@ export class LocalQueues {
   }
 
   /** The first call, which asks for the lock, or the lock if it is held. */
-  owner(name: string): Owner | undefined {
-    return this.#owners.get(name);
+  owner(localName: string): Owner | undefined {
+    return this.#owners.get(localName);
   }
 
   /** Makes `caller` the first call, unless another call is; returns whether it is the first. */
-  claim(name: string, caller: Owner): boolean {
-    const owner = this.#owners.get(name);
-    if (owner === undefined) this.#owners.set(name, caller);
+  claim(localName: string, caller: Owner): boolean {
+    const owner = this.#owners.get(localName);
+    if (owner === undefined) this.#owners.set(localName, caller);
     return owner === undefined || owner === caller;
   }
 
   /** Whether `caller` is the first call. */
-  isFirst(name: string, caller: Owner): boolean {
-    return this.#owners.get(name) === caller;
+  isFirst(localName: string, caller: Owner): boolean {
+    return this.#owners.get(localName) === caller;
   }
 
   /**
@@ -98,21 +103,21 @@ export class LocalQueues {
    * the queue.
    */
   async wait(
-    name: string,
+    localName: string,
     caller: Owner,
     limitMs: number,
     signal: AbortSignal | undefined,
   ): Promise<boolean> {
     const pause = new Pause(this.#nodeSet.wheel, limitMs, signal);
-    this.#open(name).calls.set(caller, pause.end);
+    this.#open(localName).calls.set(caller, pause.end);
     await pause.over;
-    const isLeft = this.#queues.get(name)?.calls.delete(caller);
+    const isLeft = this.#queues.get(localName)?.calls.delete(caller);
     return !isLeft; // what let it go on took it out
   }
 
   /** The queue of that name, if a call waits or has waited. */
-  get(name: string): LocalQueue | undefined {
-    return this.#queues.get(name);
+  get(localName: string): LocalQueue | undefined {
+    return this.#queues.get(localName);
   }
 
   /**
@@ -138,8 +143,8 @@ export class LocalQueues {
    *
    * @param won The round that won the lock.
    */
-  dropWaiter(name: string, won?: Round): void {
-    const queue = this.#queues.get(name);
+  dropWaiter(localName: string, won?: Round): void {
+    const queue = this.#queues.get(localName);
     queue?.waiter?.leave(won);
     if (queue) queue.waiter = undefined;
   }
@@ -148,9 +153,9 @@ export class LocalQueues {
    * What is remembered of a lock that other clients hold or wait for; it is remembered from here
    * on.
    */
-  remember(name: string): ContendedResource {
-    const resource = this.#contended.get(name) ?? new ContendedResource();
-    setLatest(this.#contended, name, resource, CONTENDED_MAX);
+  remember(contendedName: string): ContendedResource {
+    const resource = this.#contended.get(contendedName) ?? new ContendedResource();
+    setLatest(this.#contended, contendedName, resource, CONTENDED_MAX);
     return resource;
   }
 
@@ -159,10 +164,7 @@ export class LocalQueues {
    * call joins them with its first request.
    */
   isContended(
-    { localName, contendedName, keys, pool }: Pick<
-      WaitingCall,
-      "localName" | "contendedName" | "keys" | "pool"
-    >,
+    { localName, contendedName, keys, pool }: Omit<WaitingCall, "mode">,
   ): boolean {
     return this.#contended.has(contendedName) || keys.length > 1 && !pool && this.#hasAny(keys) ||
       this.#queues.get(localName)?.waiter !== undefined;
@@ -181,66 +183,65 @@ export class LocalQueues {
     if (keys.length > 1) { for (const key of keys) this.#noteReleased(key, othersWait); }
   }
 
-  #noteReleased(name: string, othersWait: boolean): void {
+  #noteReleased(contendedName: string, othersWait: boolean): void {
     // mutation: release-forgets-who-waits
-    if (othersWait) return void this.remember(name);
+    if (othersWait) return void this.remember(contendedName);
     const { clock } = this.#nodeSet.wheel;
-    const isForeignSeen = this.#contended.get(name)?.isForeignSeen(clock.monotonicMs());
-    if (isForeignSeen === false) this.#contended.delete(name);
+    const isForeignSeen = this.#contended.get(contendedName)?.isForeignSeen(clock.monotonicMs());
+    if (isForeignSeen === false) this.#contended.delete(contendedName);
   }
 
   /**
    * `caller` has the lock now. If it was the first call, the lock takes its place as the owner. If
    * it did not queue up, the lock becomes the owner unless another call or lock is.
    */
-  promote(name: string, caller: Owner, held: Owner): void {
-    if (!this.isFirst(name, caller)) return void this.claim(name, held);
-    this.#owners.set(name, held);
-    const queue = this.#queues.get(name);
+  promote(localName: string, caller: Owner, held: Owner): void {
+    if (!this.isFirst(localName, caller)) return void this.claim(localName, held);
+    this.#owners.set(localName, held);
+    const queue = this.#queues.get(localName);
     if (!queue) return;
     queue.latest = undefined;
     if (queue.waiter) queue.waiter.parked = true;
   }
 
   /** The first call has a lock that others may have beside it: all calls behind it go on. */
-  admit(name: string, caller: Owner): void {
-    if (!this.isFirst(name, caller)) return;
-    const calls = this.#queues.get(name)?.calls ?? [];
-    this.#remove(name);
-    this.#queues.delete(name);
+  admit(localName: string, caller: Owner): void {
+    if (!this.isFirst(localName, caller)) return;
+    const calls = this.#queues.get(localName)?.calls ?? [];
+    this.#remove(localName);
+    this.#queues.delete(localName);
     // mutation: admitted-reader-goes-on-waiting
     for (const [, goOn] of calls) goOn();
   }
 
   /** This client holds a lock in shared mode, until it leaves. */
-  addReader(name: string, held: Owner): void {
-    const readers = this.#readers.get(name) ?? new Set();
-    this.#readers.set(name, readers.add(held));
+  addReader(nameOfKeys: string, held: Owner): void {
+    const readers = this.#readers.get(nameOfKeys) ?? new Set();
+    this.#readers.set(nameOfKeys, readers.add(held));
   }
 
   /** A lock in shared mode that this client holds, if it holds one. */
-  reader(name: string): Owner | undefined {
-    const [reader] = this.#readers.get(name) ?? [];
-    return reader;
+  reader(nameOfKeys: string): Owner | undefined {
+    return this.#readers.get(nameOfKeys)?.values().next().value;
   }
 
   /** A call, or the lock, is done. If it was the first, the next call is. */
-  leave(name: string, owner: Owner): void {
-    const readers = this.#readers.get(name);
-    if (readers?.delete(owner) && readers.size === 0) this.#readers.delete(name);
-    const queue = this.#queues.get(name);
-    if (!this.isFirst(name, owner)) return void queue?.calls.delete(owner);
+  leave(localName: string, owner: Owner): void {
+    const readers = this.#readers.get(localName);
+    if (readers?.delete(owner) && readers.size === 0) this.#readers.delete(localName);
+    const queue = this.#queues.get(localName);
+    if (!this.isFirst(localName, owner)) return void queue?.calls.delete(owner);
     const [next] = queue?.calls ?? [];
     if (!queue || !next) {
-      this.#remove(name);
-      this.#queues.delete(name);
+      this.#remove(localName);
+      this.#queues.delete(localName);
       queue?.waiter?.leave();
       return;
     }
     const [caller, goOn] = next;
     queue.calls.delete(caller);
-    this.#owners.set(name, caller);
-    if (queue.waiter?.parked) this.dropWaiter(name);
+    this.#owners.set(localName, caller);
+    if (queue.waiter?.parked) this.dropWaiter(localName);
     goOn();
   }
 
@@ -249,16 +250,16 @@ export class LocalQueues {
    * table that a map outgrows to the next one, so an old table keeps all later ones alive, with the
    * locks that were in them, until the whole heap is collected.
    */
-  #remove(name: string): void {
-    this.#owners.delete(name);
+  #remove(localName: string): void {
+    this.#owners.delete(localName);
     if (++this.#removed < REMOVED_MIN + this.#owners.size) return;
     this.#owners = new Map(this.#owners);
     this.#removed = 0;
   }
 
-  #open(name: string): LocalQueue {
-    const queue = this.#queues.get(name) ?? new LocalQueue();
-    this.#queues.set(name, queue);
+  #open(localName: string): LocalQueue {
+    const queue = this.#queues.get(localName) ?? new LocalQueue();
+    this.#queues.set(localName, queue);
     return queue;
   }
 }

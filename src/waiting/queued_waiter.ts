@@ -5,15 +5,13 @@
  * another is over ({@linkcode WatchedTurn}), and how clients of other libraries share the lock
  * ({@linkcode ContendedResource}). Whose turn it is, only the nodes know.
  *
- * **When it asks**: at the earliest of these times, because a notification is a hint and never
- * more.
+ * **When it asks**: at the earliest of the times in {@linkcode Due}, because a notification is a
+ * hint and never more.
  *
- * - `#notifiedMs`: enough nodes have notified it (`#planNotified`), and the lock is not left to
- *   clients of other libraries for a moment.
- * - `#turn.endMs`: another's turn is over; or if it was used, the key expires that was taken.
- * - `#askMs`, for any other reason. As the votes say (`#delayMs`), a quorum of nodes may have
- *   nothing in the way; or nothing has happened, ever more rarely. Too few nodes answered, or can
- *   notify it, so it polls. Other nodes can notify it than when it last asked (`#joinMs`).
+ * **In which order.** `nextTicket` begins an attempt: nodes answer it, and send messages, which
+ * are kept as {@linkcode News}. If it fails, `wait` makes a new {@linkcode Due}. What nodes have
+ * said by then sets times in it (`#planNotified`, `#hearVotes`), and so does what they say from
+ * then on. The next attempt begins at the first of these times.
  *
  * **Its life.** It is made for the first call of this client that must wait. If that gives up, the
  * next call goes on with it. Once a call has the lock the waiter is parked, and the release takes
@@ -33,7 +31,7 @@ import type { Round } from "../quorum/round.ts";
 import { backoffMs } from "../time/backoff.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
-import { sorted, type Standing, Ticket, type Wanted } from "./ticket.ts";
+import { sorted, Ticket, type Wanted } from "./ticket.ts";
 import { WatchedTurn } from "./watched_turn.ts";
 
 /** By how much longer each wait is than the one before if the vote was split. */
@@ -75,12 +73,12 @@ const OVERTAKE_LATER_MS = 2;
 const RECOVERY_MS_MAX = 50;
 /** More than a quorum can. */
 const JOIN_MS_MAX = 1_000;
-/** For how long at most it follows no notification if that was of no use: see `#pacedUntilMs`. */
+/** For how long at most it follows no notification if that was of no use: see `Due`. */
 const PACE_MS_MAX = 250;
 
-/** What nodes have said since the last ask. */
+/** What nodes have sent the ticket since the last attempt began. */
 class News {
-  /** One bit a node: those that notified the ticket, of a pool for the key that the first named. */
+  /** One bit a node: those that notified it, of a pool for the key that the first named. */
   notifiedBy = 0;
   /** That key. */
   place: number | undefined;
@@ -88,9 +86,35 @@ class News {
   hasTurn = false;
 }
 
+/**
+ * For each reason to ask, when, by the monotonic clock; `Infinity`: it is no reason now. One more
+ * is in {@linkcode WatchedTurn}.
+ */
+class Due {
+  /** Enough nodes have notified it (`#planNotified`); not before {@linkcode pacedUntilMs}. */
+  notifiedMs = Infinity;
+  /** A quorum of nodes should have nothing in the way, by what they answered. */
+  freeMs = Infinity;
+  /** The vote was split, so perhaps nobody has the lock. */
+  splitMs = Infinity;
+  /** A client of another library has the lock, and will notify nobody. */
+  foreignMs = Infinity;
+  /** Nothing has happened: the more often, the later. */
+  idleMs = Infinity;
+  /** Too few nodes have answered. */
+  pollMs = Infinity;
+  /** Other nodes can notify it than when it last asked, or too few can (`#joinMs`). */
+  joinMs = Infinity;
+  /**
+   * Until when it follows no notification, because that was of no use: nodes were in quarantine; or
+   * it asked for several keys, of which one was held.
+   */
+  pacedUntilMs = 0;
+}
+
 /** Waits in the queues, for one call after another until one has the lock. */
 export class QueuedWaiter implements TicketListener {
-  /** Whether a node notified the ticket during the last wait. */
+  /** Whether a node had notified the ticket when the last wait was over. */
   notified = false;
   /** The settings of the call that waits. */
   settings!: Settings;
@@ -103,34 +127,26 @@ export class QueuedWaiter implements TicketListener {
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
   readonly #keys: readonly string[];
-  // When to ask, by the monotonic clock: at the first of these times.
-  /** Because of a notification. */
-  #notifiedMs = Infinity;
-  /** At the end of another's turn. */
-  readonly #turn: WatchedTurn;
-  /** For any other reason. */
-  #askMs = Infinity;
-  // What decides about it.
+  // From the beginning of an attempt, until that of the next.
   #news = new News();
+  // From the beginning of a wait, until that of the next.
+  #due = new Due();
+  /** The attempt before it, while its answers do not say yet where the ticket stands. */
+  #unheard: Round | undefined;
+  /** Whether that was {@linkcode Round.unanswered}. */
+  #unanswered = false;
+  /** How long the slowest node took to answer it, in milliseconds. */
+  #roundTripMs = 0;
+  /** The wait itself, until it is over. */
+  #pause: Pause | undefined;
+  // As long as the waiter lives.
+  readonly #turn: WatchedTurn;
   /** How often in a row it asked and no node notified it. */
   #idles = 0;
   /** How often in a row the vote was split. */
   #splits = 0;
-  /** The last attempt, while its answers do not say yet when a quorum is possible. */
-  #unheard: Round | undefined;
-  /** Whether the last attempt was {@linkcode Round.unanswered}. */
-  #unanswered = false;
-  /**
-   * Until when it follows no notification, because that was of no use: nodes were in quarantine; or
-   * it asked for several keys, of which one was held. But a turn it uses, unless too few nodes
-   * answered; or the vote was split: then it had taken a free key from others where it could.
-   */
-  #pacedUntilMs = 0;
-  /** How long the slowest node took to answer the last attempt, in milliseconds. */
-  #roundTripMs = 0;
   /** How much later than the end of a key's TTL it asks, in milliseconds. */
   #staggerMs = 0;
-  #pause: Pause | undefined;
 
   constructor(notifications: ReleaseNotifications, nodeSet: NodeSet, wanted: Wanted) {
     this.#keys = wanted.keys;
@@ -174,29 +190,34 @@ export class QueuedWaiter implements TicketListener {
    * @param denied The last attempt.
    */
   async wait(attempt: number, limitMs: number, denied: Round): Promise<void> {
-    this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
-    this.#unanswered = denied.unanswered;
-    const inQuarantine = denied.unanswered &&
-      denied.votes.some(({ outcome }) => outcome === "quarantined");
-    this.#pacedUntilMs = inQuarantine ? this.#within(PACE_MS_MAX) : 0;
-    this.#notifiedMs = Infinity;
-    if (this.#news.notifiedBy !== 0) this.#planNotified();
+    const due = this.#due = new Due();
     this.#unheard = denied;
-    const pollMs = backoffMs(this.#random, this.settings, attempt);
-    this.#askMs = Math.min(this.#nowMs + pollMs, this.#joinMs());
+    this.#unanswered = denied.unanswered;
+    this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
+    const inQuarantine = denied.votes.some(({ outcome }) => outcome === "quarantined");
+    if (denied.unanswered && inQuarantine) due.pacedUntilMs = this.#within(PACE_MS_MAX);
+    if (this.#news.notifiedBy !== 0) this.#planNotified();
+    due.pollMs = this.#nowMs + backoffMs(this.#random, this.settings, attempt);
+    due.joinMs = this.#joinMs();
     this.#hearVotes();
-    const dueMs = () => {
-      // mutation: several-keys-split-the-vote
-      const usesTurn = this.#news.hasTurn && !this.#unanswered && this.#splits === 0;
-      const pacedUntilMs = usesTurn ? 0 : this.#pacedUntilMs;
-      const notifiedMs = Math.max(this.#notifiedMs, this.resource.concededUntilMs, pacedUntilMs);
-      return Math.min(notifiedMs, this.#askMs, this.#turn.endMs);
-    };
-    await this.#sleepUntil(dueMs, limitMs);
+    await this.#sleepUntil(() => this.#dueMs(), limitMs);
     this.#hearVotes(); // that came meanwhile
     this.#unheard = undefined;
     this.notified = this.#news.notifiedBy !== 0;
     this.#turn.endMs = Infinity;
+  }
+
+  /** When the first reason of all ends the wait. */
+  #dueMs(): number {
+    const { notifiedMs, pacedUntilMs, ...others } = this.#due;
+    // A turn it uses at once, because the others wait for it: unless too few nodes answered; or
+    // the vote was split, because it has taken a free key from others where one was held.
+    // mutation: several-keys-split-the-vote
+    const usesTurn = this.#news.hasTurn && !this.#unanswered && this.#splits === 0;
+    const { concededUntilMs } = this.resource;
+    const followsMs = Math.max(notifiedMs, concededUntilMs, usesTurn ? 0 : pacedUntilMs);
+    // mutation: unnotified-waiter-never-asks
+    return Math.min(followsMs, this.#turn.endMs, ...Object.values(others));
   }
 
   /**
@@ -241,7 +262,7 @@ export class QueuedWaiter implements TicketListener {
   onSubscriptionChange(): void {
     this.ticket.onSubscriptionChange();
     if (!this.#pause) return;
-    this.#askMs = Math.min(this.#askMs, this.#joinMs());
+    this.#due.joinMs = Math.min(this.#due.joinMs, this.#joinMs());
     this.#pause.end();
   }
 
@@ -271,61 +292,48 @@ export class QueuedWaiter implements TicketListener {
     if (few && this.#unanswered) return;
     // If the vote was split again, it waits longer, so that another may win.
     const graces = this.#splits > 1 ? SPLIT_FACTOR ** 2 : 1;
-    this.#notifiedMs = Math.min(
-      this.#notifiedMs,
-      this.#nowMs + (few ? graces * this.#graceMs() : 0),
-    );
+    const plannedMs = this.#nowMs + (few ? graces * this.#graceMs() : 0);
+    this.#due.notifiedMs = Math.min(this.#due.notifiedMs, plannedMs);
   }
 
   /**
-   * Once so many nodes have answered the last attempt that they show when a quorum is possible,
-   * plans by what they say when to ask though nothing happens.
+   * Once so many nodes have answered the last attempt that they show where the ticket stands, plans
+   * by that when to ask though no node notifies it.
    */
   #hearVotes(): void {
     const standing = this.#unheard && this.ticket.standingAfter(this.#unheard);
     if (!standing) return;
-    const { ahead, isLast, isHeld, foreign, split } = standing;
     this.#unheard = undefined;
-    if (foreign) this.resource.noteForeign(this.#nowMs);
-    this.#splits = split ? this.#splits + 1 : 0;
-    this.#staggerMs = STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
-    const askedInVain = this.notified && this.#keys.length > 1 && isHeld;
-    if (askedInVain) this.#pacedUntilMs = this.#within(PACE_MS_MAX);
-    this.#planOvertaking(standing);
-    const askMs = this.#nowMs + this.#delayMs(standing);
-    this.#idles++;
-    // while a quorum can notify it, no poll is necessary
-    const otherwiseMs = this.#notifications.hasQuorum ? this.#joinMs() : this.#askMs;
-    this.#askMs = Math.min(askMs, otherwiseMs);
-    this.#pause?.end();
-  }
-
-  /** How long it waits where it stands if no notification comes, in milliseconds. */
-  #delayMs({ freeInMs, ahead, isLast, foreign, split }: Standing): number {
+    const { positions, needed, ahead, isLast, isHeld, foreign, split, freeInMs } = standing;
     const { retryDelayMs, retryDelayMaxMs } = this.settings;
-    // the longer, the more often nothing has happened
-    const times = 2 ** this.#idles;
-    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * times * (1 + ahead);
-    const delaysMs = [Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2];
-    if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** this.#splits);
-    if (foreign && ahead === 0) { // its holder will notify nobody
-      const pollMsMax = this.resource.nextPollMsMax(this.#nowMs, freeInMs, retryDelayMs);
-      delaysMs.push(pollMsMax * this.#random.fraction());
-    }
-    const often = isLast || ahead <= AHEAD_MAX;
-    if (freeInMs > 0) delaysMs.push(freeInMs * (often ? 1 : times) + this.#staggerMs);
-    // mutation: unnotified-waiter-never-asks
-    return Math.min(...delaysMs);
-  }
-
-  /** Plans to ask when the turns of those ahead are over on so many nodes that it can win. */
-  #planOvertaking({ positions, ahead, isLast, needed }: Standing): void {
+    const due = this.#due;
+    const nowMs = this.#nowMs;
+    if (foreign) this.resource.noteForeign(nowMs);
+    this.#splits = split ? this.#splits + 1 : 0;
+    const askedInVain = this.notified && this.#keys.length > 1 && isHeld;
+    if (askedInVain) due.pacedUntilMs = this.#within(PACE_MS_MAX);
+    // When the turns of those ahead are over on so many nodes that it can win.
     const turns = sorted(positions.flatMap(({ turnMs, reserved }) => {
       return turnMs > 0 && this.#turn.watch(reserved) ? turnMs : [];
     }));
     const turnMs = turns[Math.min(needed, turns.length) - 1];
     const staggers = isLast ? Math.min(ahead - 1, LAST_STAGGERS_MAX) : ahead - 1;
     if (turnMs) this.#turn.endAt(this.#overMs(turnMs + STAGGER_MS * staggers));
+    const times = 2 ** this.#idles++;
+    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * times * (1 + ahead);
+    due.idleMs = nowMs + Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
+    if (split) due.splitMs = nowMs + this.#graceMs() * SPLIT_FACTOR ** this.#splits;
+    if (foreign && ahead === 0) {
+      due.foreignMs = this.#within(this.resource.nextPollMsMax(nowMs, freeInMs, retryDelayMs));
+    }
+    const often = isLast || ahead <= AHEAD_MAX;
+    this.#staggerMs = STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
+    if (freeInMs > 0) due.freeMs = nowMs + freeInMs * (often ? 1 : times) + this.#staggerMs;
+    if (this.#notifications.hasQuorum) { // no release is missed, so no poll is necessary
+      due.pollMs = Infinity;
+      due.joinMs = this.#joinMs();
+    }
+    this.#pause?.end();
   }
 
   /** When to ask because a turn is over, which lasts for so many milliseconds yet. */

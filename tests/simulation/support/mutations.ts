@@ -166,7 +166,10 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     drop,
     "a client forgets that others wait for the lock that it releases",
   ],
-  "unnotified-waiter-never-asks": [becomes("Infinity"), "nobody asks who is not notified"],
+  "unnotified-waiter-never-asks": [
+    becomes("Math.min(followsMs, this.#turn.endMs, others.pollMs, others.joinMs)"),
+    "nobody asks who is not notified",
+  ],
   "several-keys-split-the-vote": [
     without(2),
     "a call for a free key and a held one takes the free one from others again and again",
