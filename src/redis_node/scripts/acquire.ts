@@ -52,9 +52,9 @@ export function readAcquired(
  * wait for each other. Being in one of the queues proves the score for the others.
  *
  * A free key is for the ticket whose turn it is. But if that turn is over, the caller drops the
- * tickets ahead of its own. `agreed` is 1 if a quorum of
- * nodes has put the ticket in their queues with this score or an earlier one: then it passes
- * tickets with later scores, even if it has lost its position here.
+ * tickets ahead of its own. `agreed` is 1 if a quorum of nodes has put the ticket in their queues
+ * with this score or an earlier one: then it passes tickets with later scores, even if it has lost
+ * its position here.
  */
 export const ACQUIRE_OR_WAIT: ScriptOperation = {
   kind: "acquire",
@@ -72,13 +72,17 @@ export const ACQUIRE_OR_WAIT: ScriptOperation = {
     // Finds out whether a key is held, or is another's turn.
     `local value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
 local held, waitMs = redis.call('EXISTS', unpack(KEYS)) > 0, 0
-for _, key in ipairs(ticket and not held and KEYS or {}) do
-  local leftMs = othersTurnMs(key, ticket, asked, agreed)
-  waitMs = math.max(waitMs, leftMs)
+if ticket and not held then
+  for _, key in ipairs(KEYS) do
+    local leftMs = othersTurnMs(key, ticket, asked, agreed)
+    waitMs = math.max(waitMs, leftMs)
+  end
 end`,
     // Takes the keys.
     `if not held and waitMs == 0 then
-  for _, key in ipairs(ticket and KEYS or {}) do take(key, ticket, ttl) end
+  for _, key in ipairs(KEYS) do
+    if ticket then take(key, ticket, ttl) end
+  end
   local granted = hint == '' and 1 or fence(KEYS, 0, hint, 1)
   for _, key in ipairs(KEYS) do
     redis.call('SET', key, value, 'PX', ttl)
@@ -87,6 +91,6 @@ end`,
 end
 return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "def41171953178b070fe3eb041853be4f4dcd89d",
+  sha1: "124905c7e188daf4d7142fcacd90697aa818e9f8",
   read: readAcquired,
 };

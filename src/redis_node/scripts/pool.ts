@@ -106,7 +106,8 @@ if not ticket then
   return { free }
 end`,
     // Puts the ticket into all queues. A key that is free for another is `reserved`: it replies the
-    // first such key, and where the ticket stands in its queue.
+    // first such key, where the ticket stands in its queue, and how long that one's turn lasts, or
+    // would last.
     `local score, nowUs = scoreOf({ key }, own, asked, agreed)
 local heldMs, length, foreign, waitMs = -1, 0, 0, 0
 local ahead, reserved, reservedRank
@@ -129,7 +130,7 @@ for index, each in ipairs(KEYS) do
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "86ef099acaba4570020f315768990c29c474ca8e",
+  sha1: "4dcfa09dc7ce9085dd9c3a93ffe85e36d642f7cd",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

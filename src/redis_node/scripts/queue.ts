@@ -181,7 +181,7 @@ end`,
 end`,
   // Gives the turn for a free key to the first ticket from this rank on: notifies it, and the
   // watchers. Drops tickets whose clients are gone. Returns for how long `own`, the caller's
-  // ticket, is to wait for it; 0 if it is nobody else's turn.
+  // ticket, is to wait for it; 0 if it is nobody else's turn, or if the node refuses a command.
   //
   // If there is no other ticket and no `own`, it does not ask first whether the client is gone: a
   // message without a receiver shows that.
@@ -195,7 +195,8 @@ end`,
     if hasTurnElsewhere(first, key) then
       rank = rank + 1
     else
-      local receivers = (own or near[2]) and gone(first) and 0 or publish(first, first)
+      local isGone = (own or near[2]) and gone(first)
+      local receivers = isGone and 0 or publish(first, first)
       if receivers ~= 0 then
         local waitMs, id = patienceMs(first), poolIdOf(first)
         local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
@@ -377,21 +378,21 @@ export const JOIN_LUA: string = /* @__PURE__ */ lua(
 end`,
   `local function join(ticket, asked, agreed, waitMs)
   local score, nowUs, isLast = scoreOf(KEYS, ticket, asked, agreed)
-  local heldMs, ahead, length, foreign, holder, ranks = -2, 0, 0, 0, '', {}
-  for index, key in ipairs(KEYS) do
+  local heldMs, ahead, length, foreign, holder, freeRanks = -2, 0, 0, 0, '', {}
+  for _, key in ipairs(KEYS) do
     local pttl, rank, size = redis.call('PTTL', key), stand(key, ticket, score, isLast)
     ahead, length = math.max(ahead, rank), math.max(length, size)
     if heldMs ~= -1 then heldMs = pttl == -1 and -1 or math.max(heldMs, pttl) end
     if pttl == -2 then
-      ranks[index] = rank
+      freeRanks[key] = rank
     else
       local isForeign, value = holderOf(key)
       foreign, holder = math.max(foreign, isForeign), value or holder
       redis.pcall('DEL', 'hasp:turn:' .. key)
     end
   end
-  for index, key in ipairs(heldMs ~= -2 and KEYS or {}) do
-    if ranks[index] then passOn(key, ranks[index]) end
+  for _, key in ipairs(KEYS) do
+    if heldMs ~= -2 and freeRanks[key] then passOn(key, freeRanks[key]) end
   end
   return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }
 end`,

@@ -120,17 +120,19 @@ for index, key in ipairs(KEYS) do
   blocked = blocked or found[index] and found[index] ~= 'hasp:shared'
 end`,
     // Finds out whether a writer is ahead: on a free key it may be overtaken, beside readers not.
-    `for index, key in ipairs(ticket and not blocked and KEYS or {}) do
-  local isFree = not found[index]
-  local writer, leftMs = writerAhead(key, ticket, isFree), 0
-  if writer and isFree then
-    leftMs = othersTurnMs(key, ticket, asked, agreed)
-    blocked = blocked or leftMs > 0
-  elseif writer then
-    leftMs = remainingMs(writer) or 0
-    blocked = true
+    `if ticket and not blocked then
+  for index, key in ipairs(KEYS) do
+    local isFree = not found[index]
+    local writer, leftMs = writerAhead(key, ticket, isFree), 0
+    if writer and isFree then
+      leftMs = othersTurnMs(key, ticket, asked, agreed)
+      blocked = blocked or leftMs > 0
+    elseif writer then
+      leftMs = remainingMs(writer) or 0
+      blocked = true
+    end
+    waitMs = math.max(waitMs, leftMs)
   end
-  waitMs = math.max(waitMs, leftMs)
 end
 if ticket == '' then ticket = nil end`,
     // Enters, and notifies the readers that may enter next. Four if the key was free; else only the
@@ -155,7 +157,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     `return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "d42741e91e1e75410974151ab2edf9f13eaa42ea",
+  sha1: "4a3603d80298404e1c0417bcd2c0534d65f0f4a6",
 };
 
 /**

@@ -70,7 +70,7 @@ if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
 end
 return replies`,
   ),
-  sha1: "569c19d0e04566625c264a236cbfe07c247b53a0",
+  sha1: "b90f715167b4b53f1916b0237ed6dfd064880fee",
 };
 
 /**
@@ -99,7 +99,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
 ensureTurn(key)
 return 0`,
   ),
-  sha1: "fa253c2bb68129eaf2c244bf5f0794e869d2427f",
+  sha1: "47ef8afccab5a0004d3bc569e02d1ee5eb0526e6",
 };
 
 /**
@@ -178,5 +178,5 @@ for index, key in ipairs(KEYS) do
 end
 return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "891179231a55f282fa758bc9de13432364c0d5db",
+  sha1: "876172cc58ce4b9491cbf633174f0e848e3d2fae",
 };
