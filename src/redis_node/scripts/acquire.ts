@@ -7,15 +7,7 @@ import { DENIED, type Outcome, QUEUED } from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
 import type { RawReply } from "../../redis/reply.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import {
-  ANNOUNCE_LUA,
-  ASK_LUA,
-  GIVE_TURN_LUA,
-  isPosition,
-  JOIN_LUA,
-  POSITION_LENGTH,
-  TICKET_LUA,
-} from "./queue.ts";
+import { ASK_LUA, isPosition, JOIN_LUA, POSITION_LENGTH } from "./queue.ts";
 import {
   grantOf,
   hintArg,
@@ -63,9 +55,6 @@ export const ACQUIRE_OR_WAIT: ScriptOperation = {
     return acquireArgs(request, this.queues);
   },
   source: /* @__PURE__ */ lua(
-    TICKET_LUA,
-    GIVE_TURN_LUA,
-    ANNOUNCE_LUA,
     ASK_LUA,
     JOIN_LUA,
     FENCE_LUA,
@@ -91,6 +80,6 @@ end`,
 end
 return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "124905c7e188daf4d7142fcacd90697aa818e9f8",
+  sha1: "45c6ceb7a9eab1bd7fdcd9cd57422e251646bef6",
   read: readAcquired,
 };

@@ -11,16 +11,7 @@
 import { DENIED, QUEUED } from "../../quorum/outcome.ts";
 import { acquireArgs } from "./acquire.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import {
-  ANNOUNCE_LUA,
-  ASK_LUA,
-  GIVE_TURN_LUA,
-  isPosition,
-  NOTIFY_NEXT_LUA,
-  NOTIFY_READERS_LUA,
-  POOL_POSITION_LENGTH,
-  TICKET_LUA,
-} from "./queue.ts";
+import { ASK_LUA, isPosition, NOTIFY_READERS_LUA, POOL_POSITION_LENGTH } from "./queue.ts";
 import { grantOf, isNumber, lua, type ScriptOperation } from "./script.ts";
 
 /**
@@ -45,12 +36,8 @@ export const ACQUIRE_ANY: ScriptOperation = {
     return [String(request.pool!.place + 1), ...acquireArgs(request, this.queues)];
   },
   source: /* @__PURE__ */ lua(
-    TICKET_LUA,
-    GIVE_TURN_LUA,
-    NOTIFY_READERS_LUA,
-    NOTIFY_NEXT_LUA,
-    ANNOUNCE_LUA,
     ASK_LUA,
+    NOTIFY_READERS_LUA,
     FENCE_LUA,
     // The key that is asked for, the ticket in its queue, and how many keys of the pool are free.
     `local number, value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
@@ -73,7 +60,8 @@ end`,
     end
     if haveLeft then
       local found, whose, leftMs = redis.pcall('GET', other), whoseTurn(other)
-      if found or not whose or leftMs <= 0 then notifyNext(other, found) end
+      if found == 'hasp:shared' then notifyReaders(other, 0, 0) end
+      if not found and (not whose or leftMs <= 0) then giveTurn(other, 0) end
     end
   end
 end`,
@@ -130,7 +118,7 @@ for index, each in ipairs(KEYS) do
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "4dcfa09dc7ce9085dd9c3a93ffe85e36d642f7cd",
+  sha1: "58b1d5a683bbb40fad7787aeaed61b4e22cfbb3f",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

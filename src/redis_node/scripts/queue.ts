@@ -130,7 +130,8 @@ end`,
 );
 
 /** `giveTurn`, and what it calls. */
-export const GIVE_TURN_LUA: string = /* @__PURE__ */ lua(
+export const TURN_LUA: string = /* @__PURE__ */ lua(
+  TICKET_LUA,
   // Sends these watchers, but for `own`, a sign and a time, each a later one than the one before
   // it. Returns the time of one more. Who stands there twice, does so in a row.
   () =>
@@ -210,27 +211,16 @@ end`,
 end`,
 );
 
-/**
- * Gives the turn for a free key to the first, unless another's turn runs: then notifies the
- * watchers of that again, because one may have left. Returns what `giveTurn` does.
- */
-export const ENSURE_TURN_LUA = `local function ensureTurn(key, own)
-  local whose, leftMs = whoseTurn(key)
-  if not whose or whose == own or leftMs <= 0 then return giveTurn(key, 0, own) end
-  local queue = 'hasp:queue:' .. key
-  return notifyBehind(queue, redis.pcall('ZRANGE', queue, '0', '4'), leftMs, own)
-end`;
-
-/** `notifyReaders`, and what it calls. */
+/** `notifyReaders`, and what it calls beside the parts of tickets. */
 export const NOTIFY_READERS_LUA: string = /* @__PURE__ */ lua(
   // Whether a ticket is a reader's; see `readers.ts`.
   `local function reads(ticket)
   return ticket:find('^[^:]*:R')
 end`,
   // Notifies the readers among the four tickets from this rank on, up to the first writer's: each
-  // may enter. It leaves out `own`, and the first few if it `skips` some, which were notified
-  // before. The fifth is to ask later, as a watcher. Drops tickets whose clients are gone. Returns
-  // whether somebody but `own` waits.
+  // may enter. The fifth is to ask later, as a watcher. It leaves out `own`, and the first few if
+  // it `skips` some, which were notified before. Drops tickets whose clients are gone: then others
+  // have moved up, and it skips nobody. Returns whether somebody but `own` waits.
   `local function notifyReaders(key, rank, skips, own)
   local queue, first = 'hasp:queue:' .. key, nil
   repeat
@@ -255,16 +245,6 @@ end`,
 );
 
 /**
- * Notifies those who may have a key next for which no turn runs. `found` is what it holds: if
- * `false`, the key is free, and the first gets its turn; if readers hold it, the readers ahead may
- * enter; if anybody else does, nobody is next. Returns whether somebody but `own` is.
- */
-export const NOTIFY_NEXT_LUA = `local function notifyNext(key, found, own)
-  if not found then return giveTurn(key, 0, own) > 0 end
-  return found == 'hasp:shared' and notifyReaders(key, 0, 0, own)
-end`;
-
-/**
  * Sends the first, the fourth and the last two of a key's queue, or all of four or fewer, when
  * the key expires: `-` if it was taken, `+` if a lock that has ended keeps it.
  */
@@ -277,6 +257,8 @@ end`;
 
 /** What a script calls whose caller asks for keys: it takes them, or joins their queues. */
 export const ASK_LUA: string = /* @__PURE__ */ lua(
+  TURN_LUA,
+  ANNOUNCE_LUA,
   // Drops the tickets ahead of this rank, but for those that have their turns for other keys, and
   // returns them. Notifies each: one that asks again gets its position back if a quorum has agreed
   // on its score.
@@ -293,7 +275,7 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
 end`,
   // For how long a free key is another's turn yet: 0 if `own` may have it. If nobody has a turn,
   // gives it to the first. If a turn is over, overtakes those ahead of `own`, and returns them,
-  // too.
+  // too. A newcomer, who has no rank, overtakes nobody.
   //
   // If a quorum has `agreed` on the score of `own`, and the first's is later, `own` has only lost
   // its position on this node.
@@ -370,11 +352,8 @@ export const JOIN_LUA: string = /* @__PURE__ */ lua(
   // the first; if that is the ticket, or if a turn is over, to the next behind the ticket.
   `local function passOn(key, rank)
   local whose, leftMs = whoseTurn(key)
-  if not whose and rank > 0 then
-    giveTurn(key, 0)
-  elseif not whose or leftMs <= 0 then
-    giveTurn(key, rank + 1)
-  end
+  if not whose and rank > 0 then return giveTurn(key, 0) end
+  if not whose or leftMs <= 0 then giveTurn(key, rank + 1) end
 end`,
   `local function join(ticket, asked, agreed, waitMs)
   local score, nowUs, isLast = scoreOf(KEYS, ticket, asked, agreed)

@@ -26,14 +26,7 @@
  */
 import { readAcquired } from "./acquire.ts";
 import { extendArgs, readExtended } from "./extend.ts";
-import {
-  ANNOUNCE_LUA,
-  ASK_LUA,
-  GIVE_TURN_LUA,
-  JOIN_LUA,
-  NOTIFY_READERS_LUA,
-  TICKET_LUA,
-} from "./queue.ts";
+import { ASK_LUA, JOIN_LUA, NOTIFY_READERS_LUA, TICKET_LUA } from "./queue.ts";
 import { lua, NONE, type ScriptOperation, ticketArgs } from "./script.ts";
 
 /** What a key reads while readers hold it. */
@@ -81,11 +74,8 @@ export const ACQUIRE_SHARED: ScriptOperation = {
   },
   read: readAcquired,
   source: /* @__PURE__ */ lua(
-    TICKET_LUA,
-    GIVE_TURN_LUA,
-    NOTIFY_READERS_LUA,
-    ANNOUNCE_LUA,
     ASK_LUA,
+    NOTIFY_READERS_LUA,
     JOIN_LUA,
     READERS_LUA,
     // The first writer's ticket ahead of `own` in the queue, or the 64th of all, behind which may
@@ -157,7 +147,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     `return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "4a3603d80298404e1c0417bcd2c0534d65f0f4a6",
+  sha1: "4b10c6b7d93b8d247c80d4d9f68c56416d71d83a",
 };
 
 /**

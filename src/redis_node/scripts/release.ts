@@ -6,15 +6,7 @@
  */
 import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
 import { FOUND_LUA } from "./extend.ts";
-import {
-  ANNOUNCE_LUA,
-  ENSURE_TURN_LUA,
-  GIVE_TURN_LUA,
-  NOTIFY_NEXT_LUA,
-  NOTIFY_READERS_LUA,
-  QUEUE_TTL_MS,
-  TICKET_LUA,
-} from "./queue.ts";
+import { ANNOUNCE_LUA, NOTIFY_READERS_LUA, QUEUE_TTL_MS, TURN_LUA } from "./queue.ts";
 import { READERS_LUA } from "./readers.ts";
 import {
   type GroupScript,
@@ -40,14 +32,24 @@ export function releaseArgs({ value, ticket, keepsTicket, keptMs }: Release): st
 }
 
 /**
+ * Gives the turn for a free key to the first, unless another's turn runs: then notifies the
+ * watchers of that again, because one may have left. Returns what `giveTurn` does.
+ */
+const ENSURE_TURN_LUA = `local function ensureTurn(key, own)
+  local whose, leftMs = whoseTurn(key)
+  if not whose or whose == own or leftMs <= 0 then return giveTurn(key, 0, own) end
+  local queue = 'hasp:queue:' .. key
+  return notifyBehind(queue, redis.pcall('ZRANGE', queue, '0', '4'), leftMs, own)
+end`;
+
+/**
  * Does what {@linkcode RELEASE} does for each key, and returns what that returns, or its error.
  * Without waiters it makes three calls for all keys that hold their values.
  */
 export const RELEASE_MANY: GroupScript = {
   argv: ({ requests }) => requests.map(({ value }) => value),
   source: /* @__PURE__ */ lua(
-    TICKET_LUA,
-    GIVE_TURN_LUA,
+    TURN_LUA,
     ENSURE_TURN_LUA,
     FOUND_LUA,
     `local replies, held, queues, found = {}, {}, {}, foundIn(KEYS)
@@ -92,8 +94,7 @@ elseif found then
   return 0
 end
 if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0 end`,
-    TICKET_LUA,
-    GIVE_TURN_LUA,
+    TURN_LUA,
     ENSURE_TURN_LUA,
     `if found then return giveTurn(key, 0) > 0 and 2 or 1 end
 ensureTurn(key)
@@ -122,11 +123,9 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
   argv: releaseArgs,
   read: readReleased,
   source: /* @__PURE__ */ lua(
-    TICKET_LUA,
-    GIVE_TURN_LUA,
+    TURN_LUA,
     ENSURE_TURN_LUA,
     NOTIFY_READERS_LUA,
-    NOTIFY_NEXT_LUA,
     ANNOUNCE_LUA,
     READERS_LUA,
     // Takes the value off the keys. `left` is what each holds then: `false` if it is free. An error
@@ -169,14 +168,17 @@ for index, key in ipairs(KEYS) do
   elseif count > 0 and score and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
     redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
   end
-  local wasFree = not (held[index] or left[index])
-  if wasFree and (hasLeft or not pooled) then
-    waiting = ensureTurn(key, score and own) > 0 or waiting
-  elseif hasLeft or held[index] then
-    waiting = notifyNext(key, left[index], score and own) or waiting
+  local isFree, back, othersWait = not left[index], score and own, false
+  if isFree and held[index] then
+    othersWait = giveTurn(key, 0, back) > 0
+  elseif isFree and (hasLeft or not pooled) then
+    othersWait = ensureTurn(key, back) > 0
+  elseif left[index] == 'hasp:shared' and (held[index] or hasLeft) then
+    othersWait = notifyReaders(key, 0, 0, back)
   end
+  waiting = waiting or othersWait
 end
 return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "876172cc58ce4b9491cbf633174f0e848e3d2fae",
+  sha1: "4945c6c6bbf888068b07a6538b3bb4fe2679de06",
 };

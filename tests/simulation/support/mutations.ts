@@ -223,8 +223,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "release-notifies-nobody": [
     "a release notifies nobody",
     ["if found then return giveTurn(key, 0) > 0 and 2 or 1 end", "if found then return 1 end"],
-    ["waiting = ensureTurn(key, score and own) > 0 or waiting", ""],
-    ["waiting = notifyNext(key, left[index], score and own) or waiting", ""],
+    ["local isFree, back, othersWait = not left[index]", "local isFree, back, othersWait = false"],
   ],
   "group-notifies-nobody": [
     "releases of one tick notify nobody",
