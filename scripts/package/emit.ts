@@ -13,7 +13,6 @@ import {
   type Config,
   LIBRARY,
   MAPPINGS,
-  packageJson,
   PEERS,
   TARGET,
   TRANSPORT_MODULE,
@@ -114,7 +113,7 @@ export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): 
       test: false,
       skipSourceOutput: true,
       skipNpmInstall: true,
-      package: packageJson(config),
+      package: { name: config.name, version: config.version }, // finish() writes the whole one
       compilerOptions: { target: TARGET, lib: [LIBRARY], skipLibCheck: true },
     });
   } finally {
