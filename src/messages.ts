@@ -146,8 +146,10 @@ export interface Held {
   readonly holders?: readonly Holder[] | undefined;
   /** For how long this client itself has held one of the resources, in milliseconds, if it does. */
   readonly ownHeldMs?: number | undefined;
-  /** Whether it holds that in shared mode, and asks for it alone. */
+  /** Whether it holds that in shared mode. */
   readonly ownReads?: boolean | undefined;
+  /** Whether the call asks for shared mode. */
+  readonly reads?: boolean | undefined;
   /** For how long the resource stays in its cooldown, in milliseconds, if it is in one. */
   readonly cooldownLeftMs?: number | undefined;
   /** How many clients wait for the lock, if that is known. */
@@ -178,7 +180,10 @@ function obstacle(held: Held): string {
   }
   if (ownHeldMs !== undefined) {
     const [how, rule] = held.ownReads
-      ? [" in shared mode", "a reader cannot become the writer"]
+      ? [
+        " in shared mode",
+        held.reads ? "a writer waits for that" : "a reader cannot become the writer",
+      ]
       : ["", "locks are not reentrant"];
     return `this client itself has held it${how} for ${Math.round(ownHeldMs)} ms, and ${rule}`;
   }

@@ -346,7 +346,8 @@ function heldByOthers(call: LockCall, denied: Round | undefined): LockHeldError 
     remainingMs: denied && !own ? ticket?.remainingMs : undefined,
     holders: value === undefined ? [] : [describeHolder(value)],
     ownHeldMs: own?.heldMs,
-    ownReads: own?.round.mode && mode === undefined,
+    ownReads: own?.round.mode !== undefined,
+    reads: mode !== undefined,
     cooldownLeftMs: call.cooldownLeftMs,
     waiters: ticket?.queueLength,
   });
@@ -354,9 +355,9 @@ function heldByOthers(call: LockCall, denied: Round | undefined): LockHeldError 
 
 /** The lock that this client itself holds, if it does. */
 function ownHold(call: LockCall): HeldLock | undefined {
-  const { client: { localQueues }, name, mode, localName } = call;
-  const owners = [localQueues.owner(localName), localQueues.owner(name)];
-  if (!mode) owners.push(localQueues.reader(name)); // readers do not keep readers out
+  const { client: { localQueues }, name, localName } = call;
+  // a reader keeps another out, if a writer waits for it
+  const owners = [localQueues.owner(localName), localQueues.owner(name), localQueues.reader(name)];
   return owners.find((owner) => owner instanceof HeldLock);
 }
 

@@ -116,9 +116,13 @@ Deno.test("inspect() and list() say how many share a resource; forceRelease() ta
   assertEquals((await cluster.settle(redlock.inspect("a"))).mode, "exclusive");
 });
 
-Deno.test("LockHeldError says that this client itself reads what it asks to write, or writes what it asks to read", async () => {
+Deno.test("LockHeldError says that this client itself reads what it asks to write or, behind a writer, to read, or writes what it asks to read", async () => {
   const cluster = new Cluster();
   const readers = [await cluster.lock(READ_LATER), await cluster.lock(READ_LATER)];
+  for (const node of cluster.nodes) node.enqueue("a", "other:1");
+  const third = await cluster.refusal({ ...READ_LATER, waitMs: 200 });
+  assert(third.message.includes("held it in shared mode for 200 ms, and a writer waits for that"));
+  for (const node of cluster.nodes) node.drop("a", "other:1");
   for (const reader of readers) { // one of two is enough
     const error = await cluster.refusal({ waitMs: 200 });
     assertInstanceOf(error, LockHeldError);
