@@ -61,20 +61,23 @@ const BUSY_DELAY_MS = 500;
  */
 const UNANSWERED_MAX = 5;
 
-/** One subscription, from when it is asked for. */
-interface Attempt {
+/**
+ * One subscription, from when it is asked for: subscribing until `confirmedMs`, then probing until
+ * it is `listening`.
+ */
+class Attempt {
   /** Aborts when it is not needed any more. */
-  readonly ended: AbortController;
+  readonly ended = new AbortController();
   /** Resolves once the server has confirmed it, to what ends it. */
-  readonly end: Promise<() => unknown>;
-  /** When the server confirmed it, by the monotonic clock; `undefined` if it has not. */
-  confirmedMs: number | undefined;
+  end!: Promise<() => unknown>;
+  /** When the server confirmed it, by the monotonic clock; `Infinity` if it has not. */
+  confirmedMs = Infinity;
+  /** Whether the last probe has shown that messages arrive. */
+  listening = false;
   /** Whether the replies to a probe are due. */
-  probing: boolean;
-  /** Whether a message has come since the last probe. */
-  heard: boolean;
-  /** Whether a probe has shown that messages arrive. */
-  listening: boolean;
+  probing = false;
+  /** Whether a message has come since the last probe was sent. */
+  heard = false;
 }
 
 /** The notifications of one node. */
@@ -138,8 +141,9 @@ export class ReleaseSubscription {
   onOpen(): void {
     // mutation: subscription-outlives-its-server
     const attempt = this.#attempt;
-    if (attempt?.confirmedMs !== undefined) this.#probe(attempt); // this may be another server
-    else if (this.#listener && !attempt) this.#begin();
+    if (!attempt && this.#listener) this.#begin();
+    // this may be another server
+    if (attempt && attempt.confirmedMs !== Infinity) this.#probe(attempt);
   }
 
   /** The server does not allow what it takes. */
@@ -152,21 +156,20 @@ export class ReleaseSubscription {
   }
 
   #begin(): void {
-    const ended = new AbortController();
+    const attempt = this.#attempt = new Attempt();
+    const { signal } = attempt.ended;
     const isLive = () => this.#attempt === attempt;
     const listener: ChannelListener = {
       onMessage: (message) => isLive() && this.#onMessage(attempt, message),
       onLost: () => isLive() && this.#lose(),
     };
     // Later, because the client may call the listener at once.
-    const end = Promise.resolve().then(() => {
-      ended.signal.throwIfAborted();
-      return this.#server.subscribe!(this.#channel, listener, ended.signal);
+    attempt.end = Promise.resolve().then(() => {
+      signal.throwIfAborted();
+      return this.#server.subscribe!(this.#channel, listener, signal);
     });
-    const flags = { probing: false, heard: false, listening: false };
-    const attempt: Attempt = this.#attempt = { ended, end, confirmedMs: undefined, ...flags };
     this.#wait(SUBSCRIBE_MS_MAX, listener.onLost);
-    end.then(() => {
+    attempt.end.then(() => {
       if (!isLive()) return;
       this.#server.wheel.cancel(this.#timer);
       attempt.confirmedMs = this.#nowMs;
@@ -207,7 +210,7 @@ export class ReleaseSubscription {
 
   #lose(): void {
     const { random } = this.#server.wheel;
-    if (this.#nowMs - (this.#attempt?.confirmedMs ?? Infinity) >= STABLE_MS) this.#losses = 0;
+    if (this.#nowMs - this.#attempt!.confirmedMs >= STABLE_MS) this.#losses = 0;
     this.#end();
     this.#wait(backoffMs(random, SERVER_BACKOFF, this.#losses++), () => this.#begin());
     this.#listener!.onUnsubscribed(this.#nodeIndex);
@@ -248,14 +251,12 @@ export class ReleaseSubscription {
    * messages arrive.
    *
    * @param attempt The subscription that is to receive it.
-   * @param again Whether it only checks once more, on the same connections: then the listener is
-   * called only if something has changed.
    */
-  async #probe(attempt: Attempt, again = false): Promise<void> {
+  async #probe(attempt: Attempt): Promise<void> {
     if (attempt.probing) return;
     attempt.probing = true;
     attempt.heard = false;
-    const probe = () => this.#probe(attempt, again);
+    const probe = () => this.#probe(attempt);
     const sentMs = this.#nowMs;
     const commands = [["TIME"], ["PUBLISH", this.#channel, ""]];
     const [time, receivers] = await repliesTo(this.#commands, commands).catch(() => []);
@@ -270,7 +271,7 @@ export class ReleaseSubscription {
       else this.#wait(BUSY_DELAY_MS, probe);
     } else if (typeof receivers === "number" && receivers > 0) {
       this.#unreceived = 0;
-      const known = again && attempt.listening;
+      const known = attempt.listening;
       attempt.listening = true;
       const timeMs = timeReplyMs(time);
       const { receivedAtMs: receivedMs } = this.#commands;
@@ -278,7 +279,7 @@ export class ReleaseSubscription {
       if (!known) this.#listener!.onSubscribed(this.#nodeIndex, reading);
       this.#wait(HEARD_MS_MAX, () => {
         if (!attempt.heard) this.#lose();
-        else if (this.#server.thirdParty) this.#wait(PROBE_MS, () => this.#probe(attempt, true));
+        else if (this.#server.thirdParty) this.#wait(PROBE_MS, probe);
       });
     } else {
       if (attempt.listening) this.#listener!.onUnsubscribed(this.#nodeIndex);
