@@ -7,7 +7,7 @@
 import { roundTripMsOf, slowMsOf } from "./idle_checker.ts";
 import { SLOW_WRITE_MS } from "./network.ts";
 import type { Held, SimClient } from "./sim_client.ts";
-import type { SimNode } from "./sim_node.ts";
+import type { NodeSession, SimNode } from "./sim_node.ts";
 import type { ValueOwner, World } from "./world.ts";
 
 /** How often the nodes' keys are looked at, in milliseconds. */
@@ -31,6 +31,8 @@ interface Lacking {
   readonly sinceMs: number;
   /** How many extensions, and attempts to set it again, had found another's value by then. */
   readonly blocked: number;
+  /** The connection; one that led to a replica is left for another. */
+  readonly session: NodeSession;
 }
 
 /** Looks at the nodes' keys from the moment on at which all faults are mended. */
@@ -77,6 +79,7 @@ export class HealingChecker {
       2 * roundTripMsOf(plan, client.plan) + slowMsOf(plan, client.index) +
       (plan.network.slowWriteChance > 0 ? SLOW_WRITES_MS : 0);
     for (const node of this.#reachable(client)) {
+      const session = node.hears(client.name, plan.healAtMs)!;
       const name = `${value} ${node.index}`;
       if (!lacks(node, held) || !assumptions.nodeExpiresKeys(node.index)) {
         this.#lacking.delete(name);
@@ -85,9 +88,9 @@ export class HealingChecker {
       const { blockers } = this.#world.ledger.of(value, node.index);
       const blocked = blockers.filter((other) => other !== held.givenBy?.lock.value).length;
       const known = this.#lacking.get(name);
-      const lacking = known?.blocked === blocked
+      const lacking = known?.blocked === blocked && known.session === session
         ? known
-        : { extensions: 0, sinceMs: loop.nowMs, blocked };
+        : { extensions: 0, sinceMs: loop.nowMs, blocked, session };
       this.#lacking.set(name, lacking);
       if (++lacking.extensions < EXTENSIONS || loop.nowMs - lacking.sinceMs < slowMs) continue;
       const text = `${resources.join("+")} of ${client.name} (${value.slice(0, 12)}) ` +

@@ -150,11 +150,11 @@ export class SimNode {
   }
 
   /**
-   * Whether a client has asked it something since then, over a connection for commands that is
-   * still open in both directions.
+   * Over which connection for commands, still open in both directions, a client has asked it
+   * something since then, if it has.
    */
-  hears(client: string, sinceMs: number): boolean {
-    return [...this.#sessions].some((session) =>
+  hears(client: string, sinceMs: number): NodeSession | undefined {
+    return [...this.#sessions].find((session) =>
       session.client === client && session.answers && session.heardAtMs > sinceMs &&
       !session.state.subscriptions?.size
     );
