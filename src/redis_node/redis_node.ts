@@ -77,8 +77,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly #sentScripts: Set<string> = new Set();
   /** Whether requests are grouped: not before there is a connection, nor if its server refuses. */
   #groups = false;
-  /** The requests of this tick's group: at least one. */
-  #group: QuorumRequest[] | undefined;
+  /** The requests of this tick's group. Most are alone, so the list is kept for the next one. */
+  #group: QuorumRequest[] = [];
   /**
    * The operation and the index that they have in common. The index differs only for a pending
    * release, which has the index 0 on every node.
@@ -186,17 +186,15 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     if (operation !== this.#groupOperation || nodeIndex !== this.#groupIndex) this.#sendGroup();
     this.#groupOperation = operation;
     this.#groupIndex = nodeIndex;
-    if (!this.#group) {
-      this.#group = [request]; // most are alone, and a literal takes the least memory
-      return beforeWrites(this.#sendGroup);
-    }
+    const length = this.#group.push(request);
+    if (length === 1) return beforeWrites(this.#sendGroup);
     this.#groupKeys?.add(request.keys[0]);
-    if (this.#group.push(request) === GROUP_LENGTH_MAX) this.#sendGroup();
+    if (length === GROUP_LENGTH_MAX) this.#sendGroup();
   }
 
   /** Sends the group, if there is one that names one of the keys. */
   #sendGroupOf(keys: readonly string[]): void {
-    if (this.#group) {
+    if (this.#group.length > 0) {
       const known = this.#groupKeys ??= new Set(keysOfGroup(this.#group));
       if (keys.some((key) => known.has(key))) this.#sendGroup();
     }
@@ -205,10 +203,12 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   /** Sends the group, if there is one. */
   readonly #sendGroup = (): void => {
     const group = this.#group;
-    if (!group) return;
-    this.#group = this.#groupKeys = undefined;
+    if (group.length === 0) return;
     const several = group.length > 1 ? group : undefined;
-    this.#send(this.#groupOperation!, group[0], this.#groupIndex, several);
+    if (several) this.#group = [];
+    this.#groupKeys = undefined;
+    const request = several ? group[0] : group.pop()!;
+    this.#send(this.#groupOperation!, request, this.#groupIndex, several);
   };
 
   /** @param whole Whether the script goes out whole although the server should know it. */

@@ -24,7 +24,7 @@ const PROMISES_MAX = 8.5;
 const PROMISES_ON_PROMISES_MAX = PROMISES_MAX + 2 * NODES * 3;
 
 /** Bytes that a pair allocates at the most, without the optimizing compiler. */
-const ALLOCATED_BYTES_MAX = 6_300;
+const ALLOCATED_BYTES_MAX = 6_000;
 
 /** Bytes of a pair that outlive collections of the young generation at the most. */
 const KEPT_BYTES_MAX = 500;
