@@ -338,11 +338,14 @@ export class LockOptions {
   }
 }
 
-/** Whether options have all that others have; one that is `undefined` need not be there. */
+/**
+ * Whether options have all that others have, which are known; one that is `undefined` need not be
+ * there.
+ */
 function hasAllOf(options: RedlockOptions, others: RedlockOptions): boolean {
   for (const name in others) {
     const key = name as keyof RedlockOptions;
-    if (options[key] !== others[key]) return false;
+    if (!(key in DEFAULTS) || options[key] !== others[key]) return false;
   }
   return true;
 }
@@ -356,16 +359,17 @@ export function pickLockOptions(options: RedlockOptions): RedlockOptions {
   return Object.fromEntries(names.map((name) => [name, options[name]]));
 }
 
-/** A copy of options, all of which are known. */
+/** A copy of options, in which only those of a plain object may be unknown. */
 function copyOptions(attempt: string, options: RedlockOptions): RedlockOptions {
   const isPlain = options && Object.getPrototypeOf(options) === Object.prototype;
-  const given = isPlain ? { ...options } : options;
-  checkOptions(attempt, given, LOCK_OPTION_NAMES);
-  return isPlain ? given : pickLockOptions(options);
+  if (isPlain) return { ...options };
+  checkOptions(attempt, options, LOCK_OPTION_NAMES);
+  return pickLockOptions(options);
 }
 
 /** Complete options with those of a call, which are checked, in place of their own. */
 function merged(attempt: string, base: CompleteOptions, given: RedlockOptions): CompleteOptions {
+  checkOptions(attempt, given, LOCK_OPTION_NAMES);
   const complete: Record<string, unknown> = { ...base };
   for (const name in given) {
     const value = given[name as keyof RedlockOptions];

@@ -230,6 +230,7 @@ Deno.test("LockOptions gives calls with equal options one object, and others the
   const settingsOf = (given: RedlockOptions) => options.resolve("acquire lock", given);
   const settings = settingsOf({ ttlMs: 5_000 });
   assert(settingsOf({ ttlMs: 5_000, waitMs: undefined }) === settings);
+  assertThrows(() => settingsOf({ ttlMs: 5_000, waitMS: undefined } as RedlockOptions), TypeError);
   assert(settingsOf(Object.create({ ttlMs: 5_000 })) === settings);
   assertEquals(settingsOf({ waitMs: 10_000 }), options.defaults);
   assertEquals(settingsOf({ nodeTimeoutMs: 250 }).ttlMs, 20_000);
