@@ -149,7 +149,7 @@ async function install(folder: string, set: ToolSet): Promise<void> {
   } else await Deno.writeTextFile(join(folder, "package.json"), '{"private":true}');
   await succeed("npm", [
     ...(locked ? ["ci", "--ignore-scripts"] : ["install", "--save-exact", ...SETS[set]]),
-    ...["--silent", "--no-audit", "--no-fund", "--fetch-retries=1"],
+    ...["--loglevel=error", "--no-audit", "--no-fund", "--fetch-retries=1"],
   ], { cwd: folder, withinMs: INSTALL_WITHIN_MS });
   await removeUnused(folder);
   await Deno.writeTextFile(join(folder, STAMP), JSON.stringify(SETS[set]));
