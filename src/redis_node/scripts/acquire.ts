@@ -18,9 +18,9 @@ import {
 } from "./script.ts";
 
 /** `ARGV` of a writer: value, TTL, hint, and what is said of a ticket that is to queue. */
-export function acquireArgs(request: QuorumRequest, queues: boolean | undefined): string[] {
+export function acquireArgs(this: Operation, request: QuorumRequest): string[] {
   const { value, ttlMs, ticket } = request;
-  return [value, String(ttlMs), hintArg(request), ...queues ? ticketArgs(ticket!) : []];
+  return [value, String(ttlMs), hintArg(request), ...this.queues ? ticketArgs(ticket!) : []];
 }
 
 /** Reads a grant, a position in queues, or, of a caller that does not queue, a denial. */
@@ -51,9 +51,7 @@ export function readAcquired(
 export const ACQUIRE_OR_WAIT: ScriptOperation = {
   kind: "acquire",
   queues: true,
-  argv(request) {
-    return acquireArgs(request, this.queues);
-  },
+  argv: acquireArgs,
   source: /* @__PURE__ */ lua(
     ASK_LUA,
     JOIN_LUA,
@@ -80,6 +78,6 @@ end`,
 end
 return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "45c6ceb7a9eab1bd7fdcd9cd57422e251646bef6",
+  sha1: "9219cfd3d08af3783d16fe1f16440405fab1b0b2",
   read: readAcquired,
 };

@@ -33,7 +33,7 @@ export const ACQUIRE_ANY: ScriptOperation = {
   kind: "acquire",
   queues: true,
   argv(request) {
-    return [String(request.pool!.place + 1), ...acquireArgs(request, this.queues)];
+    return [String(request.pool!.place + 1), ...acquireArgs.call(this, request)];
   },
   source: /* @__PURE__ */ lua(
     ASK_LUA,
@@ -59,9 +59,9 @@ end`,
       haveLeft = redis.call('ZREM', 'hasp:queue:' .. other, id .. index) == 1 or haveLeft
     end
     if haveLeft then
-      local found, whose, leftMs = redis.pcall('GET', other), whoseTurn(other)
+      local found = redis.pcall('GET', other)
       if found == 'hasp:shared' then notifyReaders(other, 0, 0) end
-      if not found and (not whose or leftMs <= 0) then giveTurn(other, 0) end
+      if not found then passOn(other, -1) end
     end
   end
 end`,
@@ -118,7 +118,7 @@ for index, each in ipairs(KEYS) do
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "58b1d5a683bbb40fad7787aeaed61b4e22cfbb3f",
+  sha1: "1837d22864ed677b513367f6513f93fde27a5dca",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

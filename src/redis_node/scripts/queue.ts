@@ -164,14 +164,14 @@ end`,
   local whose = redis.pcall('GET', 'hasp:turn:' .. other)
   return type(whose) == 'string' and poolIdOf(whose) == id
 end`,
-  // Whose turn it is for the key, and for how long yet: if 0 or less, the turn is over. `nil` if
-  // nobody has had one, or the ticket has left the queue. A caller that knows who is `first` in the
+  // Whose turn it is for the key: `nil` if nobody has had one, or the ticket has left the queue.
+  // And for how long yet: 0 or less unless a turn runs. A caller that knows who is `first` in the
   // queue says so, which saves a call.
   () =>
     `local function whoseTurn(key, first)
   local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
-  if type(ticket) ~= 'string' then return nil end
-  if ticket ~= first and type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil end
+  if type(ticket) ~= 'string' then return nil, 0 end
+  if ticket ~= first and type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil, 0 end
   return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
 end`,
   // Sends the watchers of a turn how long to wait for it: of the five tickets from that on the
@@ -293,6 +293,13 @@ end`,
   if leftMs > 0 then return leftMs end
   return 0, rank and overtake(key, rank)
 end`,
+  // Gives the turn for a free key that the ticket of this rank can't use, unless a turn runs: if
+  // nobody has had one, to the first; if that is the ticket, or if a turn is over, to the next
+  // behind the ticket. One that has left the queue has the rank -1.
+  `local function passOn(key, rank)
+  local whose, leftMs = whoseTurn(key)
+  if leftMs <= 0 then giveTurn(key, (whose or rank == 0) and rank + 1 or 0) end
+end`,
   // Takes a ticket out of the queue of a key that it is about to get, and ends the turn for it.
   // Reports to the watchers that the key is taken for the `ttl`.
   `local function take(key, own, ttl)
@@ -347,15 +354,7 @@ end`,
  * A key that is held is nobody's turn. A key that is free, while another of the ticket's is held,
  * is of no use to the ticket yet, so the turn for it is passed on (`passOn`).
  */
-export const JOIN_LUA: string = /* @__PURE__ */ lua(
-  // Gives the turn for a free key that the ticket of this rank can't use: if nobody has had one, to
-  // the first; if that is the ticket, or if a turn is over, to the next behind the ticket.
-  `local function passOn(key, rank)
-  local whose, leftMs = whoseTurn(key)
-  if not whose and rank > 0 then return giveTurn(key, 0) end
-  if not whose or leftMs <= 0 then giveTurn(key, rank + 1) end
-end`,
-  `local function join(ticket, asked, agreed, waitMs)
+export const JOIN_LUA = `local function join(ticket, asked, agreed, waitMs)
   local score, nowUs, isLast = scoreOf(KEYS, ticket, asked, agreed)
   local heldMs, ahead, length, foreign, holder, freeRanks = -2, 0, 0, 0, '', {}
   for _, key in ipairs(KEYS) do
@@ -374,8 +373,7 @@ end`,
     if heldMs ~= -2 and freeRanks[key] then passOn(key, freeRanks[key]) end
   end
   return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }
-end`,
-);
+end`;
 
 /** Where a ticket stands, and how the keys are. The last two parts are of a pool. */
 type PositionReply = [

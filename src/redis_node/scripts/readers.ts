@@ -81,22 +81,18 @@ export const ACQUIRE_SHARED: ScriptOperation = {
     // The first writer's ticket ahead of `own` in the queue, or the 64th of all, behind which may
     // be one; `nil` without one. Drops writers' tickets whose clients are gone, and notifies the
     // readers that are first then, unless the key `isFree`.
-    `local function writerAhead(key, own, isFree)
-  local queue, dropped, writer = 'hasp:queue:' .. key, false, nil
-  repeat
-    local again = false
-    for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
-      if ticket == own then break end
-      if not reads(ticket) and gone(ticket) then
-        again = redis.pcall('ZREM', queue, ticket) == 1 or again
-      elseif index == 64 or not reads(ticket) then
-        writer = ticket
-        break
-      end
+    `local function writerAhead(key, own, isFree, dropped)
+  local queue, again, writer = 'hasp:queue:' .. key, false, nil
+  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
+    if ticket == own or writer then break end
+    if not reads(ticket) and gone(ticket) then
+      again = redis.pcall('ZREM', queue, ticket) == 1 or again
+    elseif index == 64 or not reads(ticket) then
+      writer = ticket
     end
-    dropped = dropped or again
-  until writer or not again
-  if dropped and not isFree then notifyReaders(key, 0, 0, own) end
+  end
+  if again and not writer then return writerAhead(key, own, isFree, true) end
+  if (again or dropped) and not isFree then notifyReaders(key, 0, 0, own) end
   return writer
 end`,
     // Finds out whether a writer holds a key. Without a clock, the script ends here: it has changed
@@ -147,7 +143,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     `return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "4b10c6b7d93b8d247c80d4d9f68c56416d71d83a",
+  sha1: "2efe99fca37b5ed9e34b4d84469305ca42e8c8d8",
 };
 
 /**

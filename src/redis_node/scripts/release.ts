@@ -32,12 +32,14 @@ export function releaseArgs({ value, ticket, keepsTicket, keptMs }: Release): st
 }
 
 /**
- * Gives the turn for a free key to the first, unless another's turn runs: then notifies the
- * watchers of that again, because one may have left. Returns what `giveTurn` does.
+ * Gives the turn for a free key to the first, unless the key was free before and another's turn
+ * runs: then notifies the watchers of that again, because one may have left. Returns what
+ * `giveTurn` does.
  */
-const ENSURE_TURN_LUA = `local function ensureTurn(key, own)
+const ENSURE_TURN_LUA = `local function ensureTurn(key, wasHeld, own)
+  if wasHeld then return giveTurn(key, 0, own) end
   local whose, leftMs = whoseTurn(key)
-  if not whose or whose == own or leftMs <= 0 then return giveTurn(key, 0, own) end
+  if leftMs <= 0 or whose == own then return giveTurn(key, 0, own) end
   local queue = 'hasp:queue:' .. key
   return notifyBehind(queue, redis.pcall('ZRANGE', queue, '0', '4'), leftMs, own)
 end`;
@@ -62,17 +64,15 @@ end
 if held[1] then redis.call('DEL', unpack(held)) end
 if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
   for index, key in ipairs(KEYS) do
-    local hasQueue = redis.pcall('EXISTS', queues[index]) ~= 0
-    if hasQueue and not found[index] then
-      ensureTurn(key)
-    elseif hasQueue and replies[index] == 1 and giveTurn(key, 0) > 0 then
-      replies[index] = 2
+    local isFree = replies[index] == 1 or not found[index]
+    if isFree and redis.pcall('EXISTS', queues[index]) ~= 0 and ensureTurn(key, found[index]) > 0 then
+      replies[index] = 2 * replies[index]
     end
   end
 end
 return replies`,
   ),
-  sha1: "b90f715167b4b53f1916b0237ed6dfd064880fee",
+  sha1: "925feb3c259fb39d2b0e70704c933dee4b56d314",
 };
 
 /**
@@ -96,11 +96,10 @@ end
 if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0 end`,
     TURN_LUA,
     ENSURE_TURN_LUA,
-    `if found then return giveTurn(key, 0) > 0 and 2 or 1 end
-ensureTurn(key)
-return 0`,
+    `local waiting = ensureTurn(key, found) > 0
+return found and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "47ef8afccab5a0004d3bc569e02d1ee5eb0526e6",
+  sha1: "d24149586030b4369afcb31457d942f729b19dd3",
 };
 
 /**
@@ -162,23 +161,20 @@ end`,
     () =>
       `local waiting = false
 for index, key in ipairs(KEYS) do
-  local queue, own, hasLeft = 'hasp:queue:' .. key, pooled and ticket .. index or ticket
+  local queue, own, changed = 'hasp:queue:' .. key, pooled and ticket .. index or ticket, held[index]
   if ticket and not score then
-    hasLeft = redis.pcall('ZREM', queue, own) == 1
+    changed = redis.pcall('ZREM', queue, own) == 1 or changed
   elseif count > 0 and score and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
     redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
   end
-  local isFree, back, othersWait = not left[index], score and own, false
-  if isFree and held[index] then
-    othersWait = giveTurn(key, 0, back) > 0
-  elseif isFree and (hasLeft or not pooled) then
-    othersWait = ensureTurn(key, back) > 0
-  elseif left[index] == 'hasp:shared' and (held[index] or hasLeft) then
-    othersWait = notifyReaders(key, 0, 0, back)
+  local back = score and own
+  if not left[index] and (changed or not pooled) then
+    waiting = ensureTurn(key, held[index], back) > 0 or waiting
+  elseif left[index] == 'hasp:shared' and changed then
+    waiting = notifyReaders(key, 0, 0, back) or waiting
   end
-  waiting = waiting or othersWait
 end
 return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "4945c6c6bbf888068b07a6538b3bb4fe2679de06",
+  sha1: "7392a24b70f8a4b1702c947419ca5df68f410f1a",
 };

@@ -222,8 +222,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "release-notifies-nobody": [
     "a release notifies nobody",
-    ["if found then return giveTurn(key, 0) > 0 and 2 or 1 end", "if found then return 1 end"],
-    ["local isFree, back, othersWait = not left[index]", "local isFree, back, othersWait = false"],
+    ["local waiting = ensureTurn(key, found) > 0", "local waiting = false"],
+    ["if not left[index] and (changed or not pooled) then", "if false then"],
   ],
   "group-notifies-nobody": [
     "releases of one tick notify nobody",
@@ -265,7 +265,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
     "a dead first in the queue holds readers back",
     ["      if gone(ticket) then", "      if false then"],
     ["if not reads(ticket) and gone(ticket) then", "if false then"],
-    ["if dropped and not isFree then", "if false then"],
+    ["if (again or dropped) and not isFree then", "if false then"],
   ],
   "any-key-of-a-pool-counts": [
     "a node grants whichever key of a pool is free",
