@@ -91,7 +91,7 @@ export const ACQUIRE_SHARED: ScriptOperation = {
       writer = ticket
     end
   end
-  if again and not writer then return writerAhead(key, own, isFree, true) end
+  if again and (not writer or reads(writer)) then return writerAhead(key, own, isFree, true) end
   if (again or dropped) and not isFree then notifyReaders(key, 0, 0, own) end
   return writer
 end`,
@@ -143,7 +143,7 @@ if ticket == '' then ticket = nil end`,
 end`,
     `return ticket and join(ticket, asked, agreed, waitMs) or 0`,
   ),
-  sha1: "2efe99fca37b5ed9e34b4d84469305ca42e8c8d8",
+  sha1: "481608a399f30df160a8ae9bd223d61f12cb1d5f",
 };
 
 /**
