@@ -37,6 +37,11 @@ import { WatchedTurn } from "./watched_turn.ts";
 /** By how much longer each wait is than the one before if the vote was split. */
 const SPLIT_FACTOR = 4;
 /**
+ * After so many split votes in a row it uses no turn at once either (see `Due.pacedUntilMs`).
+ * Fewer may be by chance: others asked at the same time.
+ */
+const SPLITS_PACED = 3;
+/**
  * After this, or `retryDelayMaxMs` if that is longer, the first in the queue asks at the latest
  * though nothing has happened, in milliseconds; doubled each time.
  */
@@ -211,9 +216,9 @@ export class QueuedWaiter implements TicketListener {
   #dueMs(): number {
     const { notifiedMs, pacedUntilMs, ...others } = this.#due;
     // A turn it uses at once, because the others wait for it: unless too few nodes answered; or
-    // the vote was split, because it has taken a free key from others where one was held.
+    // the vote is split again and again, as it takes a free key from others where one is held.
     // mutation: several-keys-split-the-vote
-    const usesTurn = this.#news.hasTurn && !this.#unanswered && this.#splits === 0;
+    const usesTurn = this.#news.hasTurn && !this.#unanswered && this.#splits < SPLITS_PACED;
     const { concededUntilMs } = this.resource;
     const followsMs = Math.max(notifiedMs, concededUntilMs, usesTurn ? 0 : pacedUntilMs);
     // mutation: unnotified-waiter-never-asks

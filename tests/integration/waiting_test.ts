@@ -118,15 +118,13 @@ Deno.test("a call that its signal ends leaves the queue on every node, and the n
   await queueOfLength(servers, QUEUE, 0);
 });
 
-const NAMES: readonly [resource: string, prefix: string, queue: string][] = [
-  ["job", "", "hasp:queue:job"],
-  ["job:{42}", "", "hasp:queue:job:{42}"],
-  ["Größe 42 🔑", "", "hasp:queue:Größe 42 🔑"],
-  ["a:b c\r\n", "", "hasp:queue:a:b c\r\n"],
-  ["42", "lock:", "hasp:queue:lock:42"],
-];
+const NAMES = [["job", ""], ["job:{42}", ""], ["Größe 42 🔑", ""], ["a:b c\r\n", ""], [
+  "42",
+  "lock:",
+]];
 
-for (const [resource, keyPrefix, queue] of NAMES) {
+for (const [resource, keyPrefix] of NAMES) {
+  const queue = `hasp:queue:${keyPrefix}${resource}`;
   Deno.test(`waiting works for ${Deno.inspect(keyPrefix + resource)}, in the queue ${Deno.inspect(queue)}`, async () => {
     await using servers = shared.lend(3);
     await using clients = openClients(servers.urls, 2, { ...PATIENT, keyPrefix });
@@ -195,9 +193,7 @@ Deno.test("a waiter is subscribed again after its connections are cut, and notif
 /** Within what a free lock is taken, whatever the first in the queue does, in milliseconds. */
 const TAKEN_WITHIN_MS = 1_500;
 
-const FAULTS = ["stopped", "stopped and killed after it was notified", "killed"] as const;
-
-for (const fault of FAULTS) {
+for (const fault of ["stopped", "stopped and killed after it was notified", "killed"]) {
   Deno.test(`a first in the queue that is ${fault} keeps a free lock from the next for 1.5 s at the most, whatever the TTL`, async () => {
     await using servers = shared.lend();
     await using clients = openClients(servers.urls, 2);

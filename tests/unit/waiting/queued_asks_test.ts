@@ -138,6 +138,18 @@ Deno.test("a call whose vote was split twice follows notifications rarely, so th
   assertEquals([waitedMs, callers.won], [0, ["first"]]);
 });
 
+Deno.test("a call for two keys of which others had one when it asked, so that the vote was split, uses its turn at once", async () => {
+  const callers = new Callers({}, 3, ([granting]) => granting.refusal = new Error("NOPERM"));
+  callers.occupy();
+  callers.call("first", {}, ["a", "b"]);
+  await callers.advance(1_000);
+  callers.nodes[0].delete("a");
+  await callers.asksAfter(() => callers.notify(callers.nodes.slice(1)), 1);
+  for (const node of callers.nodes) node.delete("a");
+  await callers.asksAfter(() => callers.notify(callers.nodes.slice(1)), 1);
+  assertEquals(callers.won, ["first"]);
+});
+
 // The first in the queue that does not use its turn
 
 for (

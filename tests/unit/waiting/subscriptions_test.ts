@@ -8,13 +8,8 @@ import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 const RECOVERY_MS = 50;
 const REFUSAL = new Error("NOPERM");
 
-function subscribes({ nodes }: Callers): number[] {
-  return nodes.map(({ subscribes }) => subscribes);
-}
-
-function unsubscribes({ nodes }: Callers): number[] {
-  return nodes.map(({ unsubscribes }) => unsubscribes);
-}
+const subscribes = ({ nodes }: Callers) => nodes.map(({ subscribes }) => subscribes);
+const unsubscribes = ({ nodes }: Callers) => nodes.map(({ unsubscribes }) => unsubscribes);
 
 // Until it is known which nodes notify
 
