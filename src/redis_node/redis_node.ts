@@ -77,8 +77,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly #sentScripts: Set<string> = new Set();
   /** Whether requests are grouped: not before there is a connection, nor if its server refuses. */
   #groups = false;
-  /** The requests of this tick's group. Most are alone, so the list is kept for the next one. */
-  #group: QuorumRequest[] = [];
+  /** The requests of this tick's group; one list for all groups, because most have one request. */
+  readonly #group: QuorumRequest[] = [];
   /**
    * The operation and the index that they have in common. The index differs only for a pending
    * release, which has the index 0 on every node.
@@ -204,10 +204,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly #sendGroup = (): void => {
     const group = this.#group;
     if (group.length === 0) return;
-    const several = group.length > 1 ? group : undefined;
-    if (several) this.#group = [];
+    const several = group.length > 1 ? group.splice(0) : undefined;
+    const request = several ? several[0] : group.pop()!;
     this.#groupKeys = undefined;
-    const request = several ? group[0] : group.pop()!;
     this.#send(this.#groupOperation!, request, this.#groupIndex, several);
   };
 
