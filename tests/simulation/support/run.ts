@@ -47,8 +47,8 @@ const QUIET_MS = 12_000;
 /** How often the nodes' keys are looked at for the picture, in milliseconds. */
 const LOOK_MS = 5;
 /**
- * How long a client may go by what refused its last connection, and when a call that failed so is
- * repeated, in milliseconds.
+ * How long a client that does not stall may go by what refused its last connection, and when a call
+ * that failed so is repeated, in milliseconds.
  */
 const REFUSED_MS = 5_000;
 const RETRY_MS = 100;
@@ -194,7 +194,7 @@ async function demandProgress(world: World, times: number): Promise<void> {
     ...pools.map(({ resources }) => ({ resources, any: true })),
     ...shared.map(({ resources }) => ({ resources, any: false, shared: true })),
   ];
-  const forgottenMs = loop.nowMs + REFUSED_MS;
+  const forgottenMs = loop.nowMs + REFUSED_MS + 3 * plan.process.stallMaxMs;
   let failed = 0;
   for (const client of clientsOf(world)) {
     for (const want of wants) {
