@@ -1,8 +1,4 @@
-/**
- * How much a worker keeps of its heap.
- *
- * @module
- */
+/** How much a worker keeps of its heap. */
 
 import process from "node:process";
 

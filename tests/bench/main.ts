@@ -4,8 +4,6 @@
  * Every contender has a process of its own, the servers are outside, and contenders take turns
  * round by round, so that noise is shared; tables show medians over the rounds, and in brackets the
  * median of the ratios to the floor of the same round. Trust the ratios, not the absolute figures.
- *
- * @module
  */
 
 import { parseArgs } from "node:util";

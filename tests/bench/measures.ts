@@ -1,8 +1,4 @@
-/**
- * What a worker process can measure of the contender it holds. Runs in Deno, Node and Bun.
- *
- * @module
- */
+/** What a worker process can measure of the contender it holds. Runs in Deno, Node and Bun. */
 
 import process from "node:process";
 import type { Contender } from "./contenders/contender.ts";

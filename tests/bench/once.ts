@@ -2,8 +2,6 @@
  * A whole process with one lock in it: imports a contender, connects, acquires, releases, ends.
  * Arguments: the contender's name and the addresses. Prints the process's size in bytes. Imports
  * nothing of the runtime itself, and does not read `process` in Deno, as that would be measured.
- *
- * @module
  */
 
 import { contenders } from "./contenders/contender.ts";

@@ -1,8 +1,4 @@
-/**
- * What a worker process can measure of many locks and many clients.
- *
- * @module
- */
+/** What a worker process can measure of many locks and many clients. */
 
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,8 +1,4 @@
-/**
- * What the servers spent: CPU time, and the time of single commands.
- *
- * @module
- */
+/** What the servers spent: CPU time, and the time of single commands. */
 
 import type { RedisServer } from "../support/servers.ts";
 import type { Figures } from "./measures.ts";

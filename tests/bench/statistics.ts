@@ -1,8 +1,4 @@
-/**
- * The few statistics that the bench reports.
- *
- * @module
- */
+/** The few statistics that the bench reports. */
 
 /**
  * The smallest sample that at least `share` (0 to 1) of the samples do not exceed; NaN without

@@ -1,8 +1,6 @@
 /**
  * How the bench collects figures round by round, and prints them against the floor or another
  * contender.
- *
- * @module
  */
 
 import type { Figures } from "./measures.ts";

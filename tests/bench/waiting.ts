@@ -1,8 +1,4 @@
-/**
- * What a worker process can measure of many clients that want one lock.
- *
- * @module
- */
+/** What a worker process can measure of many clients that want one lock. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Contender } from "./contenders/contender.ts";

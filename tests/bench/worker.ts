@@ -1,8 +1,6 @@
 /**
  * The process of one contender: takes requests as lines of JSON on its standard input, one at a
  * time, and answers each with one line. Runs in Deno, Node and Bun.
- *
- * @module
  */
 
 import process from "node:process";

@@ -1,8 +1,4 @@
-/**
- * The bench's end of a worker process, and how each runtime is started.
- *
- * @module
- */
+/** The bench's end of a worker process, and how each runtime is started. */
 
 import { fileURLToPath } from "node:url";
 import { BENCH_PACKAGES } from "./contenders/packages.ts";

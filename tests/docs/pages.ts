@@ -1,8 +1,6 @@
 /**
  * The README and the pages of docs/, read by a Markdown parser: what the tests of this folder
  * compare with the source.
- *
- * @module
  */
 
 import MarkdownIt from "markdown-it";

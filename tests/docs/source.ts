@@ -1,8 +1,4 @@
-/**
- * What the source exports, as `deno doc` sees it.
- *
- * @module
- */
+/** What the source exports, as `deno doc` sees it. */
 
 import { plainCommand } from "../support/plain_command.ts";
 import { ROOT } from "./pages.ts";

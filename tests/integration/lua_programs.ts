@@ -1,7 +1,5 @@
 /**
  * Random programs in the subset of Lua that the server in memory compiles, and single pieces of it.
- *
- * @module
  */
 import fc from "fast-check";
 

@@ -1,7 +1,5 @@
 /**
  * What a node with notifications must do: keep a queue for each key, and notify the first in it.
- *
- * @module
  */
 import { type QuorumNode, quorumNodes } from "../../src/quorum/quorum_node.ts";
 import type {

@@ -1,8 +1,4 @@
-/**
- * Commands about queues that must not be left to chance, for a server in memory and a real one.
- *
- * @module
- */
+/** Commands about queues that must not be left to chance, for a server in memory and a real one. */
 import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import { CHANNELS, type Command, type Step } from "./random_commands.ts";

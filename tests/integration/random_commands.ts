@@ -1,8 +1,6 @@
 /**
  * Random commands for a server in memory and a real one: all that both support, those about queues,
  * about fencing tokens, and about locks in shared mode.
- *
- * @module
  */
 import fc from "fast-check";
 import Redlock4 from "redlock4";

@@ -2,8 +2,6 @@
  * The node on Bun's own client, in Bun: the cases of `testLockNode`, broken connections, or a
  * crowd. The first argument says which, the second where to ask for servers; a crowd has its
  * options as a third one. Writes a line of JSON for each case, or one with a report.
- *
- * @module
  */
 import { RedisClient } from "bun";
 import process from "node:process";

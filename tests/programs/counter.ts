@@ -4,8 +4,6 @@
  *
  * Writes `ready` once connected, begins at the first line on its standard input, ends with `done
  * <written>`.
- *
- * @module
  */
 import { createRedlock, LockLostError, QuorumError } from "../../mod.ts";
 

@@ -1,8 +1,6 @@
 /**
  * The manual's node on Deno KV, for another process to ask. The argument is the path of the
  * database.
- *
- * @module
  */
 /// <reference lib="deno.unstable" />
 import { denoKvNode } from "../examples/deno_kv_node.ts";

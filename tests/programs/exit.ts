@@ -1,8 +1,6 @@
 /**
  * Uses the lock in one way and then has nothing left to do: when does the process end? For every
  * runtime.
- *
- * @module
  */
 import process from "node:process";
 import { createRedlock, RedlockError } from "../../mod.ts";

@@ -1,8 +1,4 @@
-/**
- * Asks for a lock without the permission to connect, and prints what comes of it.
- *
- * @module
- */
+/** Asks for a lock without the permission to connect, and prints what comes of it. */
 import { createRedlock } from "../../mod.ts";
 
 const redlock = createRedlock(["redis://127.0.0.1:6379"], { onEvent() {} });

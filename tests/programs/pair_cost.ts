@@ -5,8 +5,6 @@
  * Needs `--expose-gc`, and a young generation that holds what is allocated, because the heap's
  * growth counts only what no collection has freed; and `--no-opt`, because optimized code leaves
  * some allocations out, now these, now those.
- *
- * @module
  */
 import v8 from "node:v8";
 import type { Redlock } from "../../mod.ts";

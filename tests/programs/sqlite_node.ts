@@ -1,8 +1,6 @@
 /**
  * The manual's node on a SQLite database, for another process to ask. The argument is the path of
  * the database.
- *
- * @module
  */
 import { SqliteNode } from "../examples/sqlite_node.ts";
 import { serveNode } from "../support/remote_node.ts";

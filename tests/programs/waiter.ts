@@ -3,8 +3,6 @@
  * says: `ask`, `release`.
  *
  * Writes `ready` once connected, `held` once it has the lock, `released` once that is given back.
- *
- * @module
  */
 import { createRedlock, type Lock, type LockMode } from "../../mod.ts";
 

@@ -1,8 +1,4 @@
-/**
- * What the suite is told about the world it runs in.
- *
- * @module
- */
+/** What the suite is told about the world it runs in. */
 
 /** The library, however it came into the runtime: as source, or as the npm package. */
 export interface Library {

@@ -1,8 +1,4 @@
-/**
- * Runs each example where it belongs, and sees it do what it says.
- *
- * @module
- */
+/** Runs each example where it belongs, and sees it do what it says. */
 
 import { createRedlock } from "../../mod.ts";
 import { connect } from "../../src/redis/mod.ts";

@@ -1,7 +1,5 @@
 /**
  * The few assertions that the suite needs, without a library that would have to run everywhere too.
- *
- * @module
  */
 
 /** Fails unless `condition` holds. */

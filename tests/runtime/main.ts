@@ -3,8 +3,6 @@
  * own, on redis-server processes of this run. Prints a table and ends with status 1 if anything
  * failed. Arguments, if any, name the runtimes to run: `Deno "Node 22" workerd`, or `examples`.
  * `--junit-path=FILE` leaves a report there.
- *
- * @module
  */
 
 import { parseArgs } from "node:util";

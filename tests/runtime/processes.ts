@@ -1,8 +1,6 @@
 /**
  * Programs that the tests start: told by lines on their standard input, heard by lines on their
  * output, stopped by handle.
- *
- * @module
  */
 
 import { join } from "node:path";

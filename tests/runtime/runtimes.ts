@@ -1,8 +1,4 @@
-/**
- * The runtimes, and how the suite is run in each.
- *
- * @module
- */
+/** The runtimes, and how the suite is run in each. */
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,8 +1,6 @@
 /**
  * How the library behaves, the same on every runtime. Where a runtime lacks something the same case
  * expects it to say so.
- *
- * @module
  */
 
 import type { Lock, RedlockEvent, Vote } from "../../mod.ts";

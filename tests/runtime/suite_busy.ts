@@ -1,8 +1,6 @@
 /**
  * What a busy event loop does to locks and replies: the part of the suite in which JavaScript holds
  * up everything else, or many sockets read at once.
- *
- * @module
  */
 
 import type { Context, Library, Register } from "./context.ts";

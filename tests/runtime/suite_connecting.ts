@@ -1,8 +1,4 @@
-/**
- * How servers are reached: the part of the suite about TLS, sockets and the client by itself.
- *
- * @module
- */
+/** How servers are reached: the part of the suite about TLS, sockets and the client by itself. */
 
 import type { Redlock } from "../../mod.ts";
 import type { Context, Library, Register } from "./context.ts";

@@ -1,8 +1,6 @@
 /**
  * In whose async context the library calls a program, and what it lets go of: the part of the suite
  * about `AsyncLocalStorage` and garbage. Workers have neither without a flag, and pass.
- *
- * @module
  */
 
 import type { Lock, RedlockEvent } from "../../mod.ts";

@@ -1,8 +1,6 @@
 /**
  * The servers that every runtime finds: healthy ones, hung ones, addresses where nobody listens,
  * TLS and a socket.
- *
- * @module
  */
 
 import { makeCertificates } from "../support/certificates.ts";

@@ -1,8 +1,4 @@
-/**
- * A headless Chromium, driven by its DevTools protocol, to see pages as readers do.
- *
- * @module
- */
+/** A headless Chromium, driven by its DevTools protocol, to see pages as readers do. */
 
 import { plainCommand } from "../support/plain_command.ts";
 import { startProgram } from "../runtime/processes.ts";

@@ -1,8 +1,4 @@
-/**
- * A node in memory that can be made to break one rule of its contract.
- *
- * @module
- */
+/** A node in memory that can be made to break one rule of its contract. */
 import { publishedNode } from "../../src/nodes/published_node.ts";
 import type { Grant, LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
 import { SHARED } from "../../src/redis_node/scripts/readers.ts";

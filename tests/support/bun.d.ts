@@ -1,8 +1,6 @@
 /**
  * The part of Bun's module `bun` that the examples import, for the type check. Bun itself has the
  * module built in.
- *
- * @module
  */
 
 /** Bun's client for Redis. */

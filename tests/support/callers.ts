@@ -1,8 +1,4 @@
-/**
- * Calls for a lock that many want, on nodes in memory.
- *
- * @module
- */
+/** Calls for a lock that many want, on nodes in memory. */
 import type { Lock } from "../../src/lock/lock.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import type { QueueNotice } from "../../src/quorum/queue_ticket.ts";

@@ -1,8 +1,6 @@
 /**
  * Certificates for tests, created by `openssl` each time: an authority, a server on loopback, a
  * client.
- *
- * @module
  */
 
 import type { ServerTls } from "./servers.ts";

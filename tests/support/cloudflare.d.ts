@@ -1,8 +1,6 @@
 /**
  * The part of the module `cloudflare:workers` that an example imports, for the type check. The
  * platform has the module built in.
- *
- * @module
  */
 
 /** An object with storage of its own. */

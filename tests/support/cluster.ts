@@ -1,8 +1,4 @@
-/**
- * A lock client on nodes in memory, on faked time.
- *
- * @module
- */
+/** A lock client on nodes in memory, on faked time. */
 import type { RedlockEvent } from "../../src/events.ts";
 import type { Lock } from "../../src/lock/lock.ts";
 import type { RedlockOptions } from "../../src/options.ts";

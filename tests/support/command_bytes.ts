@@ -1,8 +1,4 @@
-/**
- * Commands as bytes, for servers in memory.
- *
- * @module
- */
+/** Commands as bytes, for servers in memory. */
 
 import { bytesOf, encodeCommand } from "../../src/redis/encoder.ts";
 

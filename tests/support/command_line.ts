@@ -1,8 +1,4 @@
-/**
- * The command line `hasp` as a process, for the tests of it.
- *
- * @module
- */
+/** The command line `hasp` as a process, for the tests of it. */
 
 import { fileURLToPath } from "node:url";
 import { eventually } from "./eventually.ts";

@@ -1,8 +1,4 @@
-/**
- * A node on a client whose commands a test can disturb, on faked time.
- *
- * @module
- */
+/** A node on a client whose commands a test can disturb, on faked time. */
 import { commandNode, type CommandNodeOptions } from "../../src/nodes/mod.ts";
 import { type QuorumNode, quorumNodes } from "../../src/quorum/quorum_node.ts";
 import { systemClock } from "../../src/time/clock.ts";

@@ -1,8 +1,4 @@
-/**
- * One connection to Redis on faked time and streams.
- *
- * @module
- */
+/** One connection to Redis on faked time and streams. */
 import { parseAddress } from "../../src/redis/address.ts";
 import type { ReplyReceiver } from "../../src/redis/wire.ts";
 import { Connection, type ConnectionOptions } from "../../src/redis/connection.ts";

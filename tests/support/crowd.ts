@@ -1,8 +1,4 @@
-/**
- * A crowd of clients that all want one lock, while nodes die, hang and come back.
- *
- * @module
- */
+/** A crowd of clients that all want one lock, while nodes die, hang and come back. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Lock, RedlockOptions } from "../../mod.ts";
 import type { LockNode } from "../../src/nodes/mod.ts";

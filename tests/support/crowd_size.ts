@@ -1,8 +1,4 @@
-/**
- * How large the crowds on recipes for other clients are, and what they must report.
- *
- * @module
- */
+/** How large the crowds on recipes for other clients are, and what they must report. */
 import { assert, assertEquals, assertGreaterOrEqual } from "@std/assert";
 import type { runCrowd } from "./crowd.ts";
 

@@ -1,8 +1,4 @@
-/**
- * Streams of replies, cut into chunks in every way, and what the decoder reads from them.
- *
- * @module
- */
+/** Streams of replies, cut into chunks in every way, and what the decoder reads from them. */
 import { type DecoderOptions, RespDecoder } from "../../src/redis/decoder.ts";
 import { ProtocolError, ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";

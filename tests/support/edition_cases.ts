@@ -1,8 +1,6 @@
 /**
  * What the command line must do in every form in which people get it: exclusion while nodes fail,
  * and every exit path.
- *
- * @module
  */
 import { assertEquals, assertMatch } from "@std/assert";
 import { succeed } from "../../scripts/package/tools.ts";

@@ -1,8 +1,4 @@
-/**
- * Waiting for a condition in place of sleeping for a time.
- *
- * @module
- */
+/** Waiting for a condition in place of sleeping for a time. */
 
 import { once } from "node:events";
 

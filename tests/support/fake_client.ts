@@ -1,8 +1,6 @@
 /**
  * A client for a server in memory that does what clients do to commands: delays, loses, repeats and
  * reorders them.
- *
- * @module
  */
 import { connect, type RedisClient } from "../../src/redis/mod.ts";
 import { MemoryRedis, type MemoryRedisOptions } from "../../src/testing/mod.ts";

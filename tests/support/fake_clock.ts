@@ -1,8 +1,4 @@
-/**
- * A clock whose time moves only when a test says so.
- *
- * @module
- */
+/** A clock whose time moves only when a test says so. */
 import type { TimerHandle } from "../../src/time/clock.ts";
 import { nextTick } from "../../src/time/tick.ts";
 import { ManualClock } from "../../src/testing/time/manual_clock.ts";

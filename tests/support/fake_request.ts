@@ -1,8 +1,4 @@
-/**
- * A request without a round: it writes down what nodes answer.
- *
- * @module
- */
+/** A request without a round: it writes down what nodes answer. */
 import {
   CONTENDED,
   DENIED,

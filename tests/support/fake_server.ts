@@ -1,8 +1,4 @@
-/**
- * Servers on loopback that do what a real server cannot be brought to do.
- *
- * @module
- */
+/** Servers on loopback that do what a real server cannot be brought to do. */
 
 /** A running one. Made by {@linkcode startFakeServer}. */
 export interface FakeServer extends AsyncDisposable {

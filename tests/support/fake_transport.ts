@@ -1,8 +1,4 @@
-/**
- * Streams without a network: a test sees what is written and says what comes back, and when.
- *
- * @module
- */
+/** Streams without a network: a test sees what is written and says what comes back, and when. */
 import { runMicrotasks } from "./fake_clock.ts";
 import type { Connect, ConnectTarget, OnChunk, Transport } from "../../src/transport/transport.ts";
 

@@ -1,8 +1,4 @@
-/**
- * Lock clients made from addresses, whose connections are faked streams.
- *
- * @module
- */
+/** Lock clients made from addresses, whose connections are faked streams. */
 import { createRedlock, type CreateRedlockOptions } from "../../src/create_redlock.ts";
 import type { RedlockEvent } from "../../src/events.ts";
 import type { Redlock } from "../../src/redlock.ts";

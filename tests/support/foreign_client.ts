@@ -1,8 +1,4 @@
-/**
- * A client without a library.
- *
- * @module
- */
+/** A client without a library. */
 import type { RedisServer } from "./servers.ts";
 import { onAll } from "./shared_servers.ts";
 import { TTL_MS } from "./times.ts";

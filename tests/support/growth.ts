@@ -1,8 +1,4 @@
-/**
- * How work grows with its size, on machines that do other things meanwhile.
- *
- * @module
- */
+/** How work grows with its size, on machines that do other things meanwhile. */
 import { assertLess } from "@std/assert";
 
 /**

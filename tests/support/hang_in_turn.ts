@@ -1,8 +1,6 @@
 /**
  * Servers that hang one after the other for as long as a test runs, and clients that go on beside
  * that.
- *
- * @module
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Redlock, RedlockOptions } from "../../mod.ts";

@@ -1,8 +1,4 @@
-/**
- * What code of other makers may throw, reject with or return.
- *
- * @module
- */
+/** What code of other makers may throw, reject with or return. */
 
 /** Levels of nesting that overflow the stack of a function that calls itself for each. */
 const LEVELS = 20_000;

@@ -2,8 +2,6 @@
  * Nodes in memory, in a test's hands. What a node does with keys, queues and counters is what the
  * server in memory does, which is compared with real servers; a test says when it does it, and
  * whether it answers.
- *
- * @module
  */
 import { commandBytes } from "./command_bytes.ts";
 import { FAILED, GRANTED, OUTDATED, QUARANTINED } from "../../src/quorum/outcome.ts";

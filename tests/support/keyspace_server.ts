@@ -1,8 +1,4 @@
-/**
- * One server in memory, on faked time, as a test sees it.
- *
- * @module
- */
+/** One server in memory, on faked time, as a test sees it. */
 import { RespDecoder } from "../../src/redis/decoder.ts";
 import { commandBytes } from "./command_bytes.ts";
 import { type RawReply, type Reply, textReply } from "../../src/redis/reply.ts";

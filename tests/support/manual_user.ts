@@ -4,8 +4,6 @@
  *
  * `deno task test integration` sets `HASP_TEST_ACL=1`: nothing of the library needs more than the
  * manual says.
- *
- * @module
  */
 
 const PAGE = new URL("../../docs/operations.md", import.meta.url);

@@ -1,8 +1,4 @@
-/**
- * A server in memory on faked time.
- *
- * @module
- */
+/** A server in memory on faked time. */
 import type { Clock } from "../../src/time/clock.ts";
 import { type CommandArgument, commandArguments } from "../../src/redis/command_arguments.ts";
 import { commandBytes } from "./command_bytes.ts";

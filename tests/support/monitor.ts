@@ -1,8 +1,6 @@
 /**
  * Counts the commands that clients send to a server. `INFO commandstats` counts what scripts call
  * too; `MONITOR` prints who sent each command, and marks those of scripts.
- *
- * @module
  */
 
 import { logIn, type QueryAddress } from "./query.ts";

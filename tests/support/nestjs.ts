@@ -1,8 +1,6 @@
 /**
  * The part of `@nestjs/common` that the page on NestJS uses, for its test: decorators that keep
  * what they are given.
- *
- * @module
  */
 
 /** What `Module` was given, by class. */

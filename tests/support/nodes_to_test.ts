@@ -1,8 +1,4 @@
-/**
- * Nodes for the suite of `testLockNode`, each with a store of its own that can be made to hang.
- *
- * @module
- */
+/** Nodes for the suite of `testLockNode`, each with a store of its own that can be made to hang. */
 import { commandNode, type CommandNodeOptions } from "../../src/nodes/mod.ts";
 import { publishedNode } from "../../src/nodes/published_node.ts";
 import { parseAddress } from "../../src/redis/address.ts";

@@ -1,8 +1,4 @@
-/**
- * Other people's Redlock clients, the real npm packages, behind one small interface.
- *
- * @module
- */
+/** Other people's Redlock clients, the real npm packages, behind one small interface. */
 
 import { deadline } from "@std/async/deadline";
 import { Redis } from "ioredis";

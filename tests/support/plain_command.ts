@@ -1,8 +1,4 @@
-/**
- * Programs whose output is compared or parsed.
- *
- * @module
- */
+/** Programs whose output is compared or parsed. */
 
 /** What asks programs for colours, or forbids them: Node warns where it finds both. */
 const COLOUR_VARIABLES = ["FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR"];

@@ -1,8 +1,4 @@
-/**
- * Ports of 127.0.0.1 that two tests never share, in whatever process they run.
- *
- * @module
- */
+/** Ports of 127.0.0.1 that two tests never share, in whatever process they run. */
 
 /** How many ports are tried before a start is given up. */
 const PORTS_TRIED_MAX = 20;

@@ -1,8 +1,4 @@
-/**
- * What Linux says of processes.
- *
- * @module
- */
+/** What Linux says of processes. */
 
 /**
  * The state of a process, such as `T` for a stopped one, and who started it; `undefined` if there

@@ -1,8 +1,6 @@
 /**
  * Programs of `tests/programs` as processes of their own, in the runtimes that the library
  * supports.
- *
- * @module
  */
 
 import { deadline } from "@std/async/deadline";

@@ -1,8 +1,6 @@
 /**
  * One Redis command on a connection of its own: what tests assert with, and so written apart from
  * the client under test.
- *
- * @module
  */
 
 import { Buffer } from "node:buffer";

@@ -1,8 +1,6 @@
 /**
  * Keeps the warnings of lock clients out of the output of tests, many of which lose locks on
  * purpose. Loaded before the tests; those about the warnings replace the console by their own.
- *
- * @module
  */
 const { warn } = console;
 console.warn = (...data: unknown[]) => {

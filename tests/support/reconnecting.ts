@@ -1,8 +1,4 @@
-/**
- * Breaks the connections of a node, and waits until it works again. Runs in any runtime.
- *
- * @module
- */
+/** Breaks the connections of a node, and waits until it works again. Runs in any runtime. */
 import { quorumNodes } from "../../src/quorum/quorum_node.ts";
 import type { Recipe } from "./crowd.ts";
 import { eventually } from "./eventually.ts";

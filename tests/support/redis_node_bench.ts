@@ -1,8 +1,4 @@
-/**
- * One node on Redis on faked time and streams, asked as a round asks it.
- *
- * @module
- */
+/** One node on Redis on faked time and streams, asked as a round asks it. */
 import type { QueueMessage, ReleaseListener, TimeReading } from "../../src/quorum/queue_ticket.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import type { ConnectionOptions } from "../../src/redis/connection.ts";

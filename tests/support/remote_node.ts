@@ -1,8 +1,6 @@
 /**
  * A node in another process: what it is asked there, and what it answers, are lines of JSON.
  * `remote_program.ts` is the test's end of it.
- *
- * @module
  */
 import { createInterface } from "node:readline";
 import process from "node:process";

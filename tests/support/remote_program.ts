@@ -1,8 +1,6 @@
 /**
  * A program that serves a node (`serveNode` of `remote_node.ts`), and the node as a test reaches
  * it.
- *
- * @module
  */
 import type { Grant, KeyState, LockNode } from "../../src/quorum/lock_node.ts";
 import { type Program, startProgram } from "./programs.ts";

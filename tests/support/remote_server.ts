@@ -1,8 +1,6 @@
 /**
  * A real server that another process has started, for programs in any runtime. See
  * `server_control.ts`.
- *
- * @module
  */
 import type { FaultyServer } from "./crowd.ts";
 import type { BreakableServer } from "./reconnecting.ts";

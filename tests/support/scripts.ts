@@ -1,8 +1,6 @@
 /**
  * What the modules of Lua scripts export: every script of the library, for tests that go through
  * all of them.
- *
- * @module
  */
 export * from "../../src/redis_node/scripts/acquire.ts";
 export * from "../../src/redis_node/scripts/adopt.ts";

@@ -1,8 +1,6 @@
 /**
  * Has a program in another runtime start real servers and make them fail, by HTTP;
  * `remote_server.ts` is its end of it.
- *
- * @module
  */
 import { type FaultProxy, startProxy } from "../../src/testing/mod.ts";
 import { type RedisServer, startServer } from "./servers.ts";

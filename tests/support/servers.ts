@@ -11,8 +11,6 @@
  * await servers[0].pause();
  * console.log(servers.urls, await servers[1].command("PING"));
  * ```
- *
- * @module
  */
 
 import { setTimeout as delay } from "node:timers/promises";

@@ -1,8 +1,6 @@
 /**
  * Servers that the tests of one file share, each test finding them as if they were new; proxies in
  * front of servers; and looks at their keys.
- *
- * @module
  */
 
 import type { Lock, Redlock } from "../../mod.ts";

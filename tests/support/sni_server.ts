@@ -1,8 +1,6 @@
 /**
  * A TLS server that answers every chunk with the server name that its client asked for (SNI), as a
  * bulk string.
- *
- * @module
  */
 import { createServer } from "node:tls";
 import type { AddressInfo, Socket } from "node:net";

@@ -1,8 +1,4 @@
-/**
- * Reads files for the tests that keep the sources and the manual in shape.
- *
- * @module
- */
+/** Reads files for the tests that keep the sources and the manual in shape. */
 import jsTokens from "js-tokens";
 
 /** One file and what was made of it; every text has as many lines as the file. */

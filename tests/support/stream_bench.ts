@@ -1,8 +1,4 @@
-/**
- * Faked time and faked streams, for tests of what talks to one server.
- *
- * @module
- */
+/** Faked time and faked streams, for tests of what talks to one server. */
 import type { ConnectionOptions } from "../../src/redis/connection.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { advanceUntil, FakeClock, runMicrotasks } from "./fake_clock.ts";

@@ -1,8 +1,4 @@
-/**
- * Times that tests on real servers and real clocks share.
- *
- * @module
- */
+/** Times that tests on real servers and real clocks share. */
 
 /** What a busy machine may add to a time: far less than what a test that fails would wait for. */
 export const SLACK_MS = 4_000;

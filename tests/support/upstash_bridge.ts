@@ -5,8 +5,6 @@
  * It has several connections and takes them in turns, so commands of two requests may overtake each
  * other, as they may in a real gateway. Each subscription is a response of server-sent events, in
  * pieces that end anywhere.
- *
- * @module
  */
 import { RespDecoder } from "../../src/redis/decoder.ts";
 import { connect, type RedisClient, ReplyError } from "../../src/redis/mod.ts";

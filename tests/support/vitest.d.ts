@@ -1,8 +1,6 @@
 /**
  * What an example uses of Vitest: its types are checked with this, and it runs with the real one,
  * which is not installed here because it brings a bundler along.
- *
- * @module
  */
 
 type Routine = () => unknown;

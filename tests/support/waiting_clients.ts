@@ -1,8 +1,4 @@
-/**
- * Clients that wait for a lock on real servers, and what can be seen of their waiting there.
- *
- * @module
- */
+/** Clients that wait for a lock on real servers, and what can be seen of their waiting there. */
 
 import {
   createRedlock,

@@ -1,8 +1,6 @@
 /**
  * What the bench compares: one client library, or the floor under them all, behind one small
  * interface.
- *
- * @module
  */
 
 /** How long every contender's locks live: longer than any measurement. */

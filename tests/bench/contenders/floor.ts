@@ -6,8 +6,6 @@
  * Every node is sent the same bytes in the same order, so the floor needs no count per command: a
  * node that answered `n` times has answered the first `n` commands, and the commands a quorum has
  * answered are the first `m`, `m` being the quorum-th greatest of those numbers.
- *
- * @module
  */
 
 import { type Contender, TTL_MS } from "./contender.ts";

@@ -1,8 +1,4 @@
-/**
- * The floor in Deno: `read` and `write` operations, a read only while replies are due.
- *
- * @module
- */
+/** The floor in Deno: `read` and `write` operations, a read only while replies are due. */
 
 import { Floor, type FloorSocket, type OnChunk } from "./floor.ts";
 

@@ -1,8 +1,4 @@
-/**
- * The floor in Node and Bun: `node:net` that receives into one static buffer a node.
- *
- * @module
- */
+/** The floor in Node and Bun: `node:net` that receives into one static buffer a node. */
 
 import { connect } from "node:net";
 import { once } from "node:events";

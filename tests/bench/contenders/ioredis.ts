@@ -1,8 +1,4 @@
-/**
- * What the contenders on `ioredis` share.
- *
- * @module
- */
+/** What the contenders on `ioredis` share. */
 
 import type { Contender } from "./contender.ts";
 import { load } from "./packages.ts";

@@ -1,8 +1,4 @@
-/**
- * This library.
- *
- * @module
- */
+/** This library. */
 
 import { type Contender, type QueuedLock, TTL_MS, WAIT_MS } from "./contender.ts";
 

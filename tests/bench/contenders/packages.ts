@@ -1,8 +1,4 @@
-/**
- * Loads the peers' packages in each runtime.
- *
- * @module
- */
+/** Loads the peers' packages in each runtime. */
 
 /**
  * Packages that the bench alone needs; those that tests need too have their names and versions in

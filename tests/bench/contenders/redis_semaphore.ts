@@ -1,8 +1,4 @@
-/**
- * `RedlockMutex` of `redis-semaphore` on `ioredis`.
- *
- * @module
- */
+/** `RedlockMutex` of `redis-semaphore` on `ioredis`. */
 
 import { TTL_MS } from "./contender.ts";
 import { IoredisContender } from "./ioredis.ts";

@@ -1,8 +1,4 @@
-/**
- * `redlock@4` on `ioredis`.
- *
- * @module
- */
+/** `redlock@4` on `ioredis`. */
 
 import { TTL_MS } from "./contender.ts";
 import { IoredisContender } from "./ioredis.ts";

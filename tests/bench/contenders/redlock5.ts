@@ -1,8 +1,4 @@
-/**
- * `redlock@5.0.0-beta.2` on `ioredis`, and `@sesamecare-oss/redlock`, which has the same API.
- *
- * @module
- */
+/** `redlock@5.0.0-beta.2` on `ioredis`, and `@sesamecare-oss/redlock`, which has the same API. */
 
 import { type QueuedLock, TTL_MS } from "./contender.ts";
 import { IoredisContender } from "./ioredis.ts";

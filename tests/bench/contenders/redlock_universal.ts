@@ -1,8 +1,4 @@
-/**
- * `createRedlock()` of `redlock-universal` on `ioredis`.
- *
- * @module
- */
+/** `createRedlock()` of `redlock-universal` on `ioredis`. */
 
 import { TTL_MS } from "./contender.ts";
 import { IoredisContender } from "./ioredis.ts";

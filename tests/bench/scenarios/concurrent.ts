@@ -1,8 +1,4 @@
-/**
- * Many locks at a time, each on a resource of its own.
- *
- * @module
- */
+/** Many locks at a time, each on a resource of its own. */
 
 import type { Figures } from "../measures.ts";
 import { serverUsage, usageSince } from "../server_usage.ts";

@@ -1,8 +1,6 @@
 /**
  * One of five nodes stopped (its sockets open) or dead (its port closed): latency against healthy,
  * in the same round.
- *
- * @module
  */
 
 import type { Figures } from "../measures.ts";

@@ -1,8 +1,6 @@
 /**
  * What fencing tokens cost: locks with one beside locks without, on fresh resources and on used
  * ones.
- *
- * @module
  */
 
 import { Samples } from "../table.ts";

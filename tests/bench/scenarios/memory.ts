@@ -1,8 +1,4 @@
-/**
- * Heap kept for each held lock, and what a process grows by.
- *
- * @module
- */
+/** Heap kept for each held lock, and what a process grows by. */
 
 import { Samples } from "../table.ts";
 import { type Bench, inRounds } from "./scenario.ts";

@@ -1,8 +1,4 @@
-/**
- * Many locks, many clients, far nodes, and few nodes or many.
- *
- * @module
- */
+/** Many locks, many clients, far nodes, and few nodes or many. */
 
 import { startProxy } from "../../../src/testing/mod.ts";
 import { type RedisServer, startServers } from "../../support/servers.ts";

@@ -1,8 +1,4 @@
-/**
- * What every scenario of the bench is given.
- *
- * @module
- */
+/** What every scenario of the bench is given. */
 
 import type { ServerGroup } from "../../support/servers.ts";
 import type { Figures } from "../measures.ts";

@@ -1,8 +1,4 @@
-/**
- * One lock at a time: latency, the client's CPU time, and what is sent for a pair.
- *
- * @module
- */
+/** One lock at a time: latency, the client's CPU time, and what is sent for a pair. */
 
 import { commandsSentTo } from "../../support/monitor.ts";
 import type { Figures } from "../measures.ts";

@@ -2,8 +2,6 @@
  * Cold start: from the start of a process to the first lock released and the process's end. Deno
  * runs the source, as its users do. Node and Bun run JavaScript: the package as it is published,
  * and the bench's own modules in pieces.
- *
- * @module
  */
 
 import { join } from "node:path";

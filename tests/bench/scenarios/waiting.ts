@@ -1,8 +1,4 @@
-/**
- * Many who want one lock: what is sent for each, how fast it is handed on, and in which order.
- *
- * @module
- */
+/** Many who want one lock: what is sent for each, how fast it is handed on, and in which order. */
 
 import { once } from "node:events";
 import { createConnection } from "node:net";

@@ -6,8 +6,6 @@
  * come from the environment. When all jobs are done, one line is written: how many requests added a
  * job, were refused, or took the lock back because the queue had failed; how many tries the jobs
  * took; and how many of one account ran at once at most.
- *
- * @module
  */
 
 import { createRedlock } from "@hasp/redlock";

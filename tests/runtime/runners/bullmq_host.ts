@@ -4,8 +4,6 @@
  * Arguments: where BullMQ's module is, and the address of its server; the addresses of the nodes
  * come from the environment. When all jobs are done, one line is written: how many there were, and
  * how many of one account ran at once at most.
- *
- * @module
  */
 
 import { createRedlock } from "@hasp/redlock";

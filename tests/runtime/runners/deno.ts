@@ -1,8 +1,4 @@
-/**
- * The suite in Deno, on the source as JSR serves it, with the network as its only permission.
- *
- * @module
- */
+/** The suite in Deno, on the source as JSR serves it, with the network as its only permission. */
 
 import * as main from "../../../mod.ts";
 import * as operate from "../../../src/operate/mod.ts";

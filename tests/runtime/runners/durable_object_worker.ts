@@ -1,8 +1,6 @@
 /**
  * Tests the manual's node on a Durable Object in a Worker, on the npm package: the response has
  * what became of each case.
- *
- * @module
  */
 
 import type { LockNode } from "@hasp/redlock/nodes";

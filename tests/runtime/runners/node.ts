@@ -1,8 +1,4 @@
-/**
- * The suite in Node, Bun and Deno, on the npm package.
- *
- * @module
- */
+/** The suite in Node, Bun and Deno, on the npm package. */
 
 import * as main from "@hasp/redlock";
 import * as operate from "@hasp/redlock/operate";

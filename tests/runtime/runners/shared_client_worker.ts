@@ -1,8 +1,6 @@
 /**
  * A Worker with the mistake that its error must explain: a client in the module's scope, which all
  * requests share.
- *
- * @module
  */
 
 import { createRedlock, type Redlock } from "@hasp/redlock";

@@ -1,8 +1,6 @@
 /**
  * The suite in a Cloudflare Worker, on the npm package: a request brings the context, the response
  * tells what became of each case.
- *
- * @module
  */
 
 import * as main from "@hasp/redlock";

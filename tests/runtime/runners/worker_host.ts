@@ -5,8 +5,6 @@
  * of Miniflare. Each line of the standard input is a request as JSON: `method`, `path`, `body`, and
  * `times`, how often it is sent at once. For each the bodies of the responses are written, as a
  * JSON array of `{ status, body }` on one line. At the end of the input the host ends.
- *
- * @module
  */
 
 import { dirname } from "node:path";

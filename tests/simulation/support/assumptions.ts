@@ -2,8 +2,6 @@
  * What the library assumes of its surroundings, one predicate for each assumption. What a checker
  * finds while one of them does not hold is to be expected; `../README.md` says which checker asks
  * which.
- *
- * @module
  */
 import type { Deeds } from "./ledger.ts";
 import { listOf, type Plan } from "./plan.ts";

@@ -1,8 +1,4 @@
-/**
- * The checker of `atLeastMs`: which resources nobody else may have yet.
- *
- * @module
- */
+/** The checker of `atLeastMs`: which resources nobody else may have yet. */
 import type { Held } from "./sim_client.ts";
 import type { World } from "./world.ts";
 

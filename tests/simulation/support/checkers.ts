@@ -1,8 +1,4 @@
-/**
- * The checkers: what must hold whatever goes wrong, as callers and nodes see it.
- *
- * @module
- */
+/** The checkers: what must hold whatever goes wrong, as callers and nodes see it. */
 import { AtLeastChecker } from "./at_least_checker.ts";
 import { CooldownChecker } from "./cooldown_checker.ts";
 import { HealingChecker, isKept } from "./healing_checker.ts";

@@ -1,8 +1,4 @@
-/**
- * The checker of cooldowns: which resources a client may not have again yet.
- *
- * @module
- */
+/** The checker of cooldowns: which resources a client may not have again yet. */
 import type { Held } from "./sim_client.ts";
 
 /** By how much numbers with a fraction may differ though they mean the same, in milliseconds. */

@@ -6,8 +6,6 @@
  * never depends on how many promises lie one behind the other. Macrotasks are planned many at a
  * time, because the runtime looks for sockets and timers once for all of them, and that costs more
  * than most events.
- *
- * @module
  */
 import { setImmediate } from "node:timers";
 

@@ -1,8 +1,4 @@
-/**
- * Making things go wrong, and mending them.
- *
- * @module
- */
+/** Making things go wrong, and mending them. */
 import { EXTEND, EXTEND_MANY } from "./library.ts";
 import type { Fault } from "./plan.ts";
 import type { World } from "./world.ts";

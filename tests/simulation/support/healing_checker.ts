@@ -1,8 +1,6 @@
 /**
  * The checkers of what nodes have once faults are mended: all that they should, and nothing that is
  * over.
- *
- * @module
  */
 import { roundTripMsOf, slowMsOf } from "./idle_checker.ts";
 import { SLOW_WRITE_MS } from "./network.ts";

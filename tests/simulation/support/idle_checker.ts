@@ -1,8 +1,6 @@
 /**
  * The checker of idle locks: nobody has the lock, or only readers that a reader may enter beside; a
  * quorum of nodes is well; and a call that waits for it does not get it.
- *
- * @module
  */
 import { SLOW_WRITE_MS } from "./network.ts";
 import { type ClientPlan, type Fault, listOf, type Op, type Plan } from "./plan.ts";

@@ -5,8 +5,6 @@
  * allowance. What a node promised stays in the ledger when the node forgets it (data lost, clock
  * stepped), so that a checker can distinguish a lock client that claims too much from a node that
  * kept too little.
- *
- * @module
  */
 
 /** One key on one node for one value. */

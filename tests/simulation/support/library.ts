@@ -1,8 +1,6 @@
 /**
  * Everything of the library that the simulation runs or looks at, in one place: the mutations
  * replace it.
- *
- * @module
  */
 
 export type { Clock } from "../../../src/time/clock.ts";

@@ -1,8 +1,4 @@
-/**
- * Reading a request as what it is to the locks: who wants to acquire, extend or release what.
- *
- * @module
- */
+/** Reading a request as what it is to the locks: who wants to acquire, extend or release what. */
 import {
   ACQUIRE_ANY,
   ACQUIRE_COUNTED,

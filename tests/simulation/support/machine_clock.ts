@@ -1,8 +1,4 @@
-/**
- * The two clocks of one simulated machine, each of which lies in its own way.
- *
- * @module
- */
+/** The two clocks of one simulated machine, each of which lies in its own way. */
 
 /** What may become of a machine's clocks. */
 export interface ClockChange {

@@ -1,8 +1,6 @@
 /**
  * What a library that was broken on purpose calls beside its own code: the clocks and timers of the
  * process that it runs in. See `mutation_operators.ts`.
- *
- * @module
  */
 import type { Clock } from "./library.ts";
 

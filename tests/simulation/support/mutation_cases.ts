@@ -1,8 +1,4 @@
-/**
- * Tests that scenarios go wrong if the library is broken.
- *
- * @module
- */
+/** Tests that scenarios go wrong if the library is broken. */
 import { assertEquals } from "@std/assert";
 import { runMutation } from "./mutation_run.ts";
 import type { Mutation } from "./mutations.ts";

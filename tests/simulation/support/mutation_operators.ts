@@ -9,8 +9,6 @@
  * What an operator works on is the **value** of that statement: what an `if` tests, what a `return`
  * returns, what a declaration or an assignment assigns. Its **parts** are the operands of an
  * operator, the three parts of a conditional, or the arguments of a call.
- *
- * @module
  */
 import ts from "typescript";
 import { MUTANT } from "./mutant.ts";

@@ -1,8 +1,4 @@
-/**
- * Runs seeds against a scratch copy of the library that was broken on purpose.
- *
- * @module
- */
+/** Runs seeds against a scratch copy of the library that was broken on purpose. */
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

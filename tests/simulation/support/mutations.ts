@@ -4,8 +4,6 @@
  * Each names a mark in the sources and the operator that breaks what is marked. Each mark has one
  * mutation. See `mutation_operators.ts` for both. Lua scripts have no marks, because servers would
  * get them too: there the text is named that is replaced.
- *
- * @module
  */
 import {
   again,

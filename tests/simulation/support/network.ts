@@ -2,8 +2,6 @@
  * The simulated network: connections that deliver in order or not at all, as TCP does, between
  * clients and nodes whose ways to each other can be slow, stalled or gone, each direction by
  * itself.
- *
- * @module
  */
 import { Buffer } from "node:buffer";
 import type { EventLoop, Turn } from "./event_loop.ts";

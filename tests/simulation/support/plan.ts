@@ -1,8 +1,4 @@
-/**
- * A run as data: who there is, what they do, and what goes wrong when. One plan makes one run.
- *
- * @module
- */
+/** A run as data: who there is, what they do, and what goes wrong when. One plan makes one run. */
 import type { Direction, NetworkManners } from "./network.ts";
 import type { ProcessManners } from "./sim_process.ts";
 

@@ -1,8 +1,4 @@
-/**
- * What one node has of locks in shared mode, and what must hold of it after every command.
- *
- * @module
- */
+/** What one node has of locks in shared mode, and what must hold of it after every command. */
 import { type Keyspace, READERS_PREFIX, SHARED } from "./library.ts";
 
 /** One value that holds a key on one node. */

@@ -1,8 +1,4 @@
-/**
- * A keyspace that remembers what it held, to be able to lose its last moments in a crash.
- *
- * @module
- */
+/** A keyspace that remembers what it held, to be able to lose its last moments in a crash. */
 import type { EventLoop } from "./event_loop.ts";
 import { Keyspace } from "./library.ts";
 

@@ -1,8 +1,6 @@
 /**
  * Plans in which a node is replaced while clients lock: processes with one list end, and processes
  * with the next begin, one after the other, as in a deployment.
- *
- * @module
  */
 import { type Fault, type Op, PLAIN_OP, type Plan, STEADY_CLIENT, STEADY_PROCESS } from "./plan.ts";
 import { FOR_GOOD_MS } from "./scenarios_replacing.ts";

@@ -2,8 +2,6 @@
  * Reading what clients send to a simulated node. The decoder of the library is what is tested, on
  * the other end; this one makes strings at once, because a simulation spends a good part of its
  * time on requests.
- *
- * @module
  */
 
 /** Gathers byte strings into requests: arrays of bulk strings. */

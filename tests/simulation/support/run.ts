@@ -1,8 +1,6 @@
 /**
  * One run of one plan: safety under the plan's faults, then progress once they are mended, then
  * quiet.
- *
- * @module
  */
 import process from "node:process";
 import { planFaults } from "./faults.ts";

@@ -1,8 +1,4 @@
-/**
- * What a named scenario is, and functions to write one in a few lines.
- *
- * @module
- */
+/** What a named scenario is, and functions to write one in a few lines. */
 import {
   type ClientPlan,
   type Fault,

@@ -3,8 +3,6 @@
  * each with what must come of it. `P` is about processes, `N` about nodes, `W` about the wire, `G`
  * about the algorithm, `E` about extending, `H` about handing over, `Q` about waiting, `A` about
  * any one of several, `S` about shared mode.
- *
- * @module
  */
 import { EXTENSION_SCENARIOS } from "./scenarios_extending.ts";
 import { GROUP_SCENARIOS } from "./scenarios_groups.ts";

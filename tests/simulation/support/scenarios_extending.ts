@@ -1,8 +1,4 @@
-/**
- * Scenarios about extending a lock.
- *
- * @module
- */
+/** Scenarios about extending a lock. */
 import type { Fault } from "./plan.ts";
 import { expectHeldMs, expectLocks, expectSoon, scenario } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";

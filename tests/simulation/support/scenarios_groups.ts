@@ -1,8 +1,6 @@
 /**
  * Scenarios about many locks of one client that are extended and released in one tick, so that
  * nodes get one script for all.
- *
- * @module
  */
 import type { Fault, Op } from "./plan.ts";
 import { all, expectLocks, expectSoon, locksOf, scenario } from "./scenario.ts";

@@ -1,8 +1,4 @@
-/**
- * Locks that move from one client to another: tokens that are lost, late, or come to several.
- *
- * @module
- */
+/** Locks that move from one client to another: tokens that are lost, late, or come to several. */
 import type { Fault, Op } from "./plan.ts";
 import { all, expectHeldMs, expectLocks, locksOf, scenario } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";

@@ -1,8 +1,6 @@
 /**
  * Scenarios about what nodes have once they are well again, and about nodes that refuse for a
  * while.
- *
- * @module
  */
 import type { Fault, Op } from "./plan.ts";
 import { all, expectHeldMs, expectLocks, scenario } from "./scenario.ts";

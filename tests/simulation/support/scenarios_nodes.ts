@@ -1,8 +1,4 @@
-/**
- * Scenarios about nodes: clocks, lost data, errors, silence.
- *
- * @module
- */
+/** Scenarios about nodes: clocks, lost data, errors, silence. */
 import type { Fault } from "./plan.ts";
 import { expectHeldMs, scenario } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";

@@ -1,8 +1,4 @@
-/**
- * Scenarios about calls for any one of several resources.
- *
- * @module
- */
+/** Scenarios about calls for any one of several resources. */
 import type { Op } from "./plan.ts";
 import type { Outcome } from "./run.ts";
 import { all, expectLocks, expectOrder, expectSoon, locksOf, scenario } from "./scenario.ts";

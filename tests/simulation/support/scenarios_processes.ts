@@ -1,8 +1,4 @@
-/**
- * Scenarios about processes and their clocks: pauses, jumps, sleep, death.
- *
- * @module
- */
+/** Scenarios about processes and their clocks: pauses, jumps, sleep, death. */
 import { all, expectHeldMs, expectLocks, expectSoon, heldMs, scenario } from "./scenario.ts";
 import type { Fault } from "./plan.ts";
 import type { Scenario } from "./scenario.ts";

@@ -1,8 +1,6 @@
 /**
  * Scenarios in which fencing tokens or the restart guard are on, each beside one without that goes
  * wrong.
- *
- * @module
  */
 import type { Fault, Op } from "./plan.ts";
 import type { Outcome } from "./run.ts";

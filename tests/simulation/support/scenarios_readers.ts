@@ -1,8 +1,4 @@
-/**
- * Scenarios about locks in shared mode.
- *
- * @module
- */
+/** Scenarios about locks in shared mode. */
 import type { Op } from "./plan.ts";
 import type { Outcome } from "./run.ts";
 import { all, expectLocks, expectOrder, expectSoon, scenario } from "./scenario.ts";

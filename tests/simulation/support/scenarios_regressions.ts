@@ -2,8 +2,6 @@
  * What the library once did wrong, found by a seed: the plan of the seed, shrunk to what it takes
  * and written by hand where randomness was left in it. Each names the mutation that brings the
  * fault back, and fails with it.
- *
- * @module
  */
 import type { Op } from "./plan.ts";
 import { expectSoon, scenario } from "./scenario.ts";

@@ -1,8 +1,6 @@
 /**
  * Scenarios about a node that is replaced for good while locks are held: mistakes, and tokens.
  * `replacement.ts` draws plans for the ways of the manual and for others.
- *
- * @module
  */
 import type { Fault, Op } from "./plan.ts";
 import { all, expectLocks, scenario } from "./scenario.ts";

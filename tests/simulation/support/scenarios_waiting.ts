@@ -1,8 +1,4 @@
-/**
- * Scenarios about waiting: who is notified, by whom, and what becomes of those who are not.
- *
- * @module
- */
+/** Scenarios about waiting: who is notified, by whom, and what becomes of those who are not. */
 import type { Op } from "./plan.ts";
 import { all, expectLocks, expectOrder, expectSoon, scenario } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";

@@ -1,8 +1,6 @@
 /**
  * Scenarios about the network and about the algorithm: what is lost, late, doubled or cut, and what
  * is made of it.
- *
- * @module
  */
 import type { Fault } from "./plan.ts";
 import { expectLocks, expectSoon, locksOf, scenario } from "./scenario.ts";

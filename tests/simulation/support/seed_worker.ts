@@ -4,8 +4,6 @@
  *
  * Arguments: first seed, end of the seeds, how many seeds with violations are enough, milliseconds
  * at the most, the mark of the mutation.
- *
- * @module
  */
 import process from "node:process";
 import { run } from "./run.ts";

@@ -1,8 +1,4 @@
-/**
- * Randomness of which one seed decides everything.
- *
- * @module
- */
+/** Randomness of which one seed decides everything. */
 
 /**
  * Added to the state for each number: 2^32 divided by the golden ratio, so that the states spread

@@ -1,8 +1,4 @@
-/**
- * Makes a failing plan smaller: what is left is needed for the failure.
- *
- * @module
- */
+/** Makes a failing plan smaller: what is left is needed for the failure. */
 import {
   type ClientPlan,
   type Op,

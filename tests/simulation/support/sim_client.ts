@@ -1,8 +1,6 @@
 /**
  * A client of the simulation: the library as it is, on a simulated process and network, and what
  * its callers see.
- *
- * @module
  */
 import {
   Gate,

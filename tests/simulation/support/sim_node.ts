@@ -1,8 +1,6 @@
 /**
  * A simulated node: the commands of the server in memory, on a machine that can crash, hang, forget
  * and misread the time.
- *
- * @module
  */
 import type { EventLoop } from "./event_loop.ts";
 import type { Ledger } from "./ledger.ts";

@@ -1,8 +1,4 @@
-/**
- * A simulated process: whatever runs in it runs by its clocks, and only while it runs at all.
- *
- * @module
- */
+/** A simulated process: whatever runs in it runs by its clocks, and only while it runs at all. */
 import type { EventLoop, SimEvent, Turn } from "./event_loop.ts";
 import type { Clock } from "./library.ts";
 import type { ClockChange, MachineClock } from "./machine_clock.ts";

@@ -1,8 +1,6 @@
 /**
  * Swarm testing: one seed decides everything, also which kinds of faults there are at all, so that
  * each kind is met alone, in any company, and in any strength.
- *
- * @module
  */
 import {
   type ClientPlan,

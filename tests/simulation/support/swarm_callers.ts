@@ -1,8 +1,6 @@
 /**
  * Swarms: what callers do in listeners, and what becomes of their extensions and their clocks. Each
  * has a randomness of its own, so that one more changes no other.
- *
- * @module
  */
 import { type ClientPlan, type Fault, type Op, PLAIN_OP } from "./plan.ts";
 import { SeededRandom } from "./seeded_random.ts";

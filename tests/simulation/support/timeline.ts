@@ -1,8 +1,4 @@
-/**
- * A run as a picture: who held what when, what went wrong meanwhile, and who had a key where.
- *
- * @module
- */
+/** A run as a picture: who held what when, what went wrong meanwhile, and who had a key where. */
 import {
   type Bar,
   counted,

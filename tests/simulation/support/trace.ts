@@ -1,8 +1,4 @@
-/**
- * What happened, line by line, for people to read and for two runs to be compared.
- *
- * @module
- */
+/** What happened, line by line, for people to read and for two runs to be compared. */
 import type { EventLoop } from "./event_loop.ts";
 
 /** One line. */

@@ -1,8 +1,4 @@
-/**
- * The checker of fairness: how often others have had a lock while somebody waited for it.
- *
- * @module
- */
+/** The checker of fairness: how often others have had a lock while somebody waited for it. */
 
 /** Counts, resource by resource, who had it while who waited. */
 export class Turns {

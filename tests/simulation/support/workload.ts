@@ -1,8 +1,4 @@
-/**
- * What the clients' callers do: they take locks, work, extend, release, and give up.
- *
- * @module
- */
+/** What the clients' callers do: they take locks, work, extend, release, and give up. */
 import { slowMsOf } from "./idle_checker.ts";
 import {
   type Lock,

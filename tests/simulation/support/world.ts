@@ -1,8 +1,4 @@
-/**
- * Everything of one run in one place: machines, network, what is known, and what went wrong.
- *
- * @module
- */
+/** Everything of one run in one place: machines, network, what is known, and what went wrong. */
 import { Assumptions } from "./assumptions.ts";
 import { Checkers } from "./checkers.ts";
 import { EventLoop } from "./event_loop.ts";

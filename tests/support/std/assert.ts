@@ -4,8 +4,6 @@
  *
  * `assertEquals` differs in being stricter: `0` is not `-0`, an object without a prototype is not a
  * plain one, and errors are compared by message and cause too.
- *
- * @module
  */
 
 import nodeAssert, { AssertionError } from "node:assert/strict";

@@ -1,8 +1,4 @@
-/**
- * The part of the `@std/assert` stand-in that deals with thrown errors.
- *
- * @module
- */
+/** The part of the `@std/assert` stand-in that deals with thrown errors. */
 
 import { AssertionError } from "node:assert/strict";
 

@@ -1,8 +1,4 @@
-/**
- * Stands in for the parts of `@std/async` that the tests use where JSR can't be reached.
- *
- * @module
- */
+/** Stands in for the parts of `@std/async` that the tests use where JSR can't be reached. */
 
 /** Resolves after `ms` milliseconds. */
 export function delay(ms: number): Promise<void> {

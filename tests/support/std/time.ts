@@ -1,8 +1,6 @@
 /**
  * Stands in for what the tests use of `@std/testing/time` where JSR can't be reached, on
  * `@sinonjs/fake-timers`.
- *
- * @module
  */
 
 // @ts-types="npm:@types/sinonjs__fake-timers@15.0.1"
