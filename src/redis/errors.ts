@@ -8,16 +8,19 @@ import { printable } from "../printable.ts";
 /** The stable codes of {@linkcode RedisError}'s subclasses. */
 export type RedisErrorCode = "REPLY" | "PROTOCOL" | "CONNECTION";
 
-/** Errors of a server that does not know the command, or does not allow this user to use it. */
+/**
+ * Errors of a server that does not know the command, or does not allow this user to use it. Before
+ * Redis 7, those of a command in a script begin with the script and its line.
+ */
 const COMMAND_REFUSED =
-  /^(NOPERM|ERR (unknown (sub)?command|The user executing|ACL failure|Unknown Redis command|the server (is too old|refuses keys)))/iu;
+  /^(NOPERM|ERR (unknown (sub)?command|ACL failure|the server (is too old|refuses keys))|(ERR |@user_script)(.*: )?(The user executing|Unknown Redis command))/iu;
 /** Errors of a server that refuses the login or the database. */
 const LOGIN_REFUSED =
   /^(DENIED|NOAUTH|WRONGPASS|ERR (invalid password|.*\b(no|any) password\b|.*\bDB index\b|SELECT is not allowed))/iu;
 
 /** Errors of a cluster's node about keys that another node has. */
 export const ELSEWHERE =
-  /^(MOVED|CROSSSLOT) |Script attempted to access (a non local key|keys that do not hash)/u;
+  /^(MOVED|CROSSSLOT) |script attempted to access (a non local key|keys that do)/iu;
 
 /**
  * Names and codes of the errors of runtimes that were started without the permission to connect.

@@ -55,7 +55,8 @@ Deno.test("check() finds nothing amiss with five masters, and leaves nothing beh
   for (const [index, node] of report.nodes.entries()) {
     const info = String(await servers[index].command("INFO"));
     const field = (name: string) => new RegExp(`^${name}:(.*)\r$`, "mu").exec(info)?.[1];
-    assertEquals([node.version, node.runId], [field("redis_version"), field("run_id")]);
+    const version = field("valkey_version") ?? field("redis_version");
+    assertEquals([node.version, node.runId], [version, field("run_id")]);
     assertEquals(
       [node.role, node.clustered, node.aofEnabled, node.appendfsync, node.maxmemoryPolicy],
       ["master", false, false, "everysec", "noeviction"],

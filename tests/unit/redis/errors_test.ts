@@ -63,6 +63,14 @@ const PERMANENT = [
   "CROSSSLOT Keys in request don't hash to the same slot",
   "ERR Script attempted to access a non local key in a cluster node script: 1",
   "ERR Script attempted to access keys that do not hash to the same slot script: 1",
+  "ERR Command 'GET' in script attempted to access keys that don't hash to the same slot",
+  "ERR ACL failure in script: User bob has no permissions to run the 'zadd' command script: 1",
+  "ERR The user executing the script can't run this command or subcommand script: 1",
+  // before Redis 7
+  "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: The user executing the",
+  "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: Unknown Redis command",
+  "ERR Lua script attempted to access a non local key in a cluster node",
+  "@user_script: 1: The user executing the script can't run this command or subcommand",
 ];
 const PASSING = [
   "ERR max number of clients reached",
@@ -81,7 +89,7 @@ for (const text of [...PERMANENT, ...PASSING]) {
     const cause = new ReplyError(text);
     const caused = new ConnectionError("Refused", { ...DETAILS, cause });
     assertEquals([cause.permanent, caused.permanent], [permanent, permanent]);
-    assertEquals(cause.commandRefused, /^NOPERM|unknown command/u.test(text));
+    assertEquals(cause.commandRefused, /^NOPERM|unknown .*command|user executing|ACL/iu.test(text));
   });
 }
 
