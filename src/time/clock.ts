@@ -24,6 +24,11 @@ export interface Clock {
   clearTimer(timer: TimerHandle): void;
   /** Sets whether `timer` keeps the process alive, if the runtime supports that. */
   keepAlive(timer: TimerHandle, alive: boolean): void;
+  /**
+   * What sets the timers, to be compared: something else once a test has replaced or restored the
+   * runtime's. Timers that were set before may never fire then.
+   */
+  readonly timerSource?: unknown;
 }
 
 /** The part of a timer object that Deno, Node and Bun share. */
@@ -74,6 +79,9 @@ export const systemClock: Clock = {
   },
   clearTimer: (timer) => clearTimeout(timer as number),
   keepAlive: setAlive,
+  get timerSource() {
+    return setTimeout;
+  },
 };
 
 /** A timer that is set a microtask after the call. */

@@ -141,6 +141,8 @@ export class TimerWheel {
   #size = 0;
   #refs = 0;
   #timer: TimerHandle = undefined;
+  /** What has set it, see {@linkcode Clock.timerSource}. */
+  #timerSource: unknown;
   #armed = false;
   #waking = false;
   #wakeMs = 0;
@@ -208,7 +210,8 @@ export class TimerWheel {
     // passed.
     this.#link(entry, Math.max(Math.floor(dueMs / SLOT_MS), this.#visitedTick) & (SLOTS - 1));
     if (this.#waking) return; // armed at its end, for the earliest of all
-    if (!this.#armed || dueMs < this.#wakeMs) this.#arm(dueMs);
+    const lost = this.clock.timerSource !== this.#timerSource;
+    if (!this.#armed || dueMs < this.#wakeMs || lost) this.#arm(dueMs);
   }
 
   /** Removes `entry`; does nothing if it is not in the wheel, or `undefined`. */
@@ -300,7 +303,9 @@ export class TimerWheel {
 
   #arm(dueMs: number): void {
     const nowMs = this.clock.monotonicMs();
-    if (this.#armed) this.clock.clearTimer(this.#timer);
+    const { timerSource } = this.clock;
+    if (this.#armed && timerSource === this.#timerSource) this.clock.clearTimer(this.#timer);
+    this.#timerSource = timerSource;
     this.#wakeMs = Math.min(dueMs, nowMs + HEARTBEAT_MS);
     this.#timer = this.clock.setTimer(this.#wake, Math.max(Math.ceil(this.#wakeMs - nowMs), 0));
     this.#armed = true;

@@ -309,6 +309,21 @@ Deno.test("TimerWheel calls entries in time after the monotonic clock ran backwa
   }
 });
 
+Deno.test("TimerWheel sets another timer once a test has ended its fake timers, which never fire", async () => {
+  const { setTimeout } = globalThis;
+  const wheel = new TimerWheel();
+  globalThis.setTimeout = (() => 0) as unknown as typeof setTimeout;
+  try {
+    wheel.after(0, () => {});
+    await Promise.resolve();
+  } finally {
+    globalThis.setTimeout = setTimeout;
+  }
+  wheel.ref();
+  await new Promise<void>((resolve) => wheel.after(20, resolve));
+  wheel.close();
+});
+
 // Keeping the process alive, and closing
 
 Deno.test("TimerWheel.ref() keeps the process alive until the last unref(), also while nothing is scheduled", () => {
