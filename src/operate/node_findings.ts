@@ -141,7 +141,7 @@ const FEATURES: readonly Feature[] = [
     "RELEASE_REFUSED",
     "error",
     "locks cannot be extended or released there",
-    "~KEYS +eval +evalsha +get +del +exists +pexpire +pttl +type",
+    "~KEYS +eval +evalsha +get +del +exists +pexpire +pttl",
   ],
   [
     "FENCING_REFUSED",

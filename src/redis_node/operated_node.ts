@@ -83,8 +83,8 @@ async function* scanKeys(
 
 /**
  * Has as `KEYS` a key that is missing: calls the commands of the scripts that a diagnosis does not
- * call otherwise, and `TYPE`, on this key, its queue, turn, readers and counter. Returns the
- * numbers of the commands that were refused, by their places in {@linkcode TRIED}.
+ * call otherwise, on this key, its queue, turn, readers and counter. Returns the numbers of the
+ * commands that were refused, by their places in {@linkcode TRIED}.
  *
  * The calls change nothing, because all five keys are missing. The two commands that count would
  * create the counter; they are called only if it can be deleted again, which is done in the same
@@ -94,7 +94,7 @@ export const TRIAL_LUA = `local key = KEYS[1]
 local queue, fence = 'hasp:queue:' .. key, 'hasp:fence:' .. key
 local refused, tried = {}, {
   { 'GET', key }, { 'DEL', key }, { 'EXISTS', key }, { 'PEXPIRE', key, 1 }, { 'PTTL', key },
-  { 'TYPE', key }, { 'ZADD', queue, 'XX', 1, '-' }, { 'ZCARD', queue }, { 'ZRANGE', queue, 0, 0 },
+  { 'ZADD', queue, 'XX', 1, '-' }, { 'ZCARD', queue }, { 'ZRANGE', queue, 0, 0 },
   { 'ZRANK', queue, '-' }, { 'ZREM', queue, '-' }, { 'ZREMRANGEBYSCORE', queue, 1, 0 },
   { 'ZSCORE', queue, '-' }, { 'INCR', fence }, { 'DECR', fence },
   { 'ZADD', 'hasp:readers:' .. key, 'XX', 1, '-' }, { 'ZADD', 'hasp:turn:' .. key, 'XX', 1, '-' },

@@ -129,7 +129,7 @@ for (const command of Object.keys(REPLIES) as (keyof typeof REPLIES)[]) {
 }
 
 test("diagnose() reports what is refused in scripts, and no command that it did not try", async (bench) => {
-  const EVAL = "*5\r\n:1\r\n:7\r\n:15\r\n:17\r\n$4\r\nSAVE\r\n";
+  const EVAL = "*5\r\n:1\r\n:6\r\n:14\r\n:17\r\n$4\r\nSAVE\r\n";
   assertEquals((await bench.answerAll({ EVAL })).refused, {
     GET: "in scripts",
     ZADD: "in scripts",
