@@ -60,7 +60,7 @@ export interface CommandNodeOptions {
    * Subscribes to a channel on a connection of its own. Resolves once the server has confirmed it,
    * to a function that ends the subscription. If it rejects, takes longer than 10 s, or the
    * subscription is lost, the node subscribes again: after 50 ms at most, after longer and longer
-   * delays of up to 2 s, and when the node is back. Every 12 s the node sends a message to itself,
+   * delays of up to 1 s, and when the node is back. Every 12 s the node sends a message to itself,
    * and takes the subscription as lost if it does not arrive within 2 s. Missing: calls that wait
    * for a lock poll.
    *

@@ -13,7 +13,7 @@ import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { advanceUntil, FakeClock, runMicrotasks } from "../../support/fake_clock.ts";
 
 const RETRY_MS = 50;
-const RETRY_MS_MAX = 2_000;
+const RETRY_MS_MAX = 1_000;
 const STABLE_MS = 2_000;
 const CLOSE_MS_MAX = 250;
 const HEARD_MS_MAX = 2_000;
