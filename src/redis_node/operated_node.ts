@@ -20,7 +20,7 @@ import { type CommandSender, repliesTo } from "./command_sender.ts";
 import { RedisNode } from "./redis_node.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
-import { isDemoted } from "./refusals.ts";
+import { isDemoted, UNKNOWN_SCRIPT } from "./refusals.ts";
 
 /**
  * How many keys a server looks at in one step: a connection takes no longer reply than 1 MiB, so
@@ -121,10 +121,8 @@ export const TRIED: readonly string[] = /* @__PURE__ */ Array.from(
 
 /** A channel of the kind that waiting uses; it has no subscriber. */
 const CHANNEL = "hasp:wake:check";
-/** The SHA-1 of no script: a server that allows `EVALSHA` answers `NOSCRIPT`. */
+/** The SHA-1 of no script: a server that allows `EVALSHA` does not know it. */
 const NO_SCRIPT = /* @__PURE__ */ "f".repeat(40);
-/** The error which shows that `EVALSHA` is allowed. */
-const SCRIPT_MISSING = "NOSCRIPT";
 /** What stands in place of the first word of a reply, if a command is refused inside of scripts. */
 const IN_SCRIPTS = "in scripts";
 /** The same, if the server ends the connection in place of a reply. */
@@ -310,7 +308,7 @@ function diagnosisOf(
 /** The commands that were refused, each with why. */
 function* refusals(replies: Iterable<[string, Reply | undefined]>): Iterable<[string, string]> {
   for (const [command, reply] of replies) {
-    if (reply instanceof ReplyError && reply.prefix !== SCRIPT_MISSING) {
+    if (reply instanceof ReplyError && reply.prefix !== UNKNOWN_SCRIPT) {
       yield [command, reply.prefix];
     }
     if (command !== "EVAL" || !Array.isArray(reply)) continue;

@@ -42,7 +42,7 @@ import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
 import { inspectKey } from "./inspect_key.ts";
 import { PendingReleases } from "./pending_releases.ts";
-import { explained, isDemoted, isTransient, isWrongType } from "./refusals.ts";
+import { explained, isDemoted, isTransient, isWrongType, UNKNOWN_SCRIPT } from "./refusals.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
 import { RestartGuard, type WithheldGrant } from "./restart_guard.ts";
 import { ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
@@ -55,8 +55,6 @@ import { ACQUIRE_SHARED, EXTEND_SHARED } from "./scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
 import { isNumber, type Operation, type Release, type Script } from "./scripts/script.ts";
 
-/** Error prefix of a script that the server does not know. */
-const UNKNOWN_SCRIPT = "NOSCRIPT";
 /**
  * Most requests of a group: it holds a server for a third of a millisecond at most, and its keys
  * fit the stack of Lua.
@@ -226,13 +224,11 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       : sharedCommand(operation, request, group);
     const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
     const guard = guarded ? this.#guard ??= this.#newGuard() : undefined;
-    // Several nodes may send the command, so each grant that is withheld has an object of its own.
-    const withheld: Asked & WithheldGrant | undefined = guard && {
-      ...{ operation, request, group, whole: command.whole },
-      ...{ nodeIndex, atMs: undefined, count: undefined },
-    };
+    const withheld = guard && { request, nodeIndex, atMs: undefined, count: undefined };
+    const { whole: isWhole } = command;
+    const asked = withheld ? { operation, request, group, whole: isWhole, withheld } : command;
     if (sha1 !== undefined) this.#sentScripts.add(sha1);
-    this.connection.submit(command, this, withheld ?? command, nodeIndex);
+    this.connection.submit<Asked>(command, this, asked, nodeIndex);
     guard?.askBehind(withheld);
   }
 
@@ -275,10 +271,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
 
   #onAnswer(
     reply: RawReply,
-    asked: Pick<Asked, "operation" | "request">,
+    { operation, request, withheld }: Pick<Asked, "operation" | "request" | "withheld">,
     nodeIndex: number,
   ): void {
-    const { operation, request } = asked;
     if (reply instanceof ReplyError) {
       return this.#onRefused(explained(reply), operation, request, nodeIndex);
     }
@@ -289,7 +284,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       return request.answer(nodeIndex, FAILED, new ProtocolError(text), atMs);
     }
     const detail = detailOf(outcome, reply, operation, request);
-    if ("atMs" in asked && outcome === GRANTED) Object.assign(asked, { atMs, count: detail });
+    if (withheld && outcome === GRANTED) Object.assign(withheld, { atMs, count: detail });
     else request.answer(nodeIndex, outcome, detail, atMs);
   }
 
@@ -339,8 +334,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 }
 
-/** What a reply answers: a command, or a grant that is withheld. */
-type Asked = Pick<RequestCommand, "operation" | "request" | "group" | "whole">;
+/** What a reply answers: a command; and where its grant waits, if the guard withholds that. */
+interface Asked extends Pick<RequestCommand, "operation" | "request" | "group" | "whole"> {
+  readonly withheld?: WithheldGrant | undefined;
+}
 
 /**
  * Whether a command may go out again whose script the server does not know: not one that could

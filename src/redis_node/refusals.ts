@@ -5,6 +5,8 @@
  */
 import { ELSEWHERE, ReplyError } from "../redis/errors.ts";
 
+/** Error prefix of a script that the server does not know. */
+export const UNKNOWN_SCRIPT = "NOSCRIPT";
 /** Servers before Redis 5 refuse a script that writes after it has read the clock, by this text. */
 const TOO_OLD = "Write commands not allowed after non deterministic commands";
 const TOO_OLD_EXPLANATION =

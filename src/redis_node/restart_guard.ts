@@ -50,7 +50,7 @@ import { encodeApart } from "../redis/encoder.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
-import { explained } from "./refusals.ts";
+import { explained, UNKNOWN_SCRIPT } from "./refusals.ts";
 import { isNumber } from "./scripts/script.ts";
 
 /**
@@ -87,6 +87,8 @@ return {
   uptime and math.max(tonumber(uptime) or 0, 0) or -1,
   tonumber('0x' .. runId:sub(1, 8)),
 }`;
+/** The SHA-1 of {@linkcode STATE_LUA}. */
+export const STATE_SHA1 = "faf78ae4d2eefdaffd355f4a26d5e1a3cb7b3cde";
 
 /**
  * Start and uptime are whole seconds of the server's clock, so the uptime may be a second too long.
@@ -101,8 +103,14 @@ const COUNTER_LEAD_MS_MAX = 61_000;
 /** For how long an uptime that was read on a connection counts there, in milliseconds. */
 const UPTIME_COUNTS_MS = 1_000;
 
-const AGE_COMMAND = /* @__PURE__ */ stateCommand();
-const STATE_COMMAND = /* @__PURE__ */ stateCommand("uptime");
+/**
+ * The script goes out whole with the uptime, so at first on each connection, and by its digest
+ * from then on: that costs a server a third less.
+ */
+const STATE_COMMAND = /* @__PURE__ */ stateCommand("EVAL", STATE_LUA, "uptime");
+const AGE_COMMAND = /* @__PURE__ */ stateCommand("EVALSHA", STATE_SHA1);
+/** The tag of the latter. */
+const BY_DIGEST = 1;
 /** By how much two readings of one cause of a quarantine may differ, in milliseconds. */
 const SAME_CAUSE_MS = 2_000;
 
@@ -174,11 +182,15 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
     const { thirdParty, wheel: { clock } } = this.#server;
     // others' clients may connect again unnoticed
     const isDue = thirdParty || clock.monotonicMs() >= this.#uptimeDueMs;
-    this.#connection.submit(isDue ? STATE_COMMAND : AGE_COMMAND, this, withheld);
+    if (isDue) this.#connection.submit(STATE_COMMAND, this, withheld);
+    else this.#connection.submit(AGE_COMMAND, this, withheld, BY_DIGEST);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, withheld: WithheldGrant | undefined): void {
+  onReply(reply: RawReply, withheld: WithheldGrant | undefined, tag: number): void {
+    if (tag === BY_DIGEST && reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT) {
+      return this.#connection.submit(STATE_COMMAND, this, withheld);
+    }
     const state = stateIn(reply);
     if (state) this.#noteRestart(state);
     if (withheld?.atMs === undefined) return;
@@ -238,8 +250,8 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
 }
 
 /** It is kept for good, so it must not keep the memory that commands have in common. */
-function stateCommand(...argv: string[]): LockCommand {
-  const args = ["EVAL", STATE_LUA, "1", CREATED_KEY, ...argv];
+function stateCommand(call: string, script: string, ...argv: string[]): LockCommand {
+  const args = [call, script, "1", CREATED_KEY, ...argv];
   return { args, bytes: encodeApart(args), keys: [] };
 }
 

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
-import { STATE_LUA } from "../../../src/redis_node/restart_guard.ts";
+import { STATE_LUA, STATE_SHA1 } from "../../../src/redis_node/restart_guard.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { FakeRequest, SCORE, TICKET_ID, ticketOf } from "../../support/fake_request.ts";
 import { wire } from "../../support/fake_transport.ts";
@@ -13,7 +13,7 @@ const GUARD_MS = 60_000;
 const TIME_MS = 1_700_000_000_000;
 /** What is asked for behind a command: the state, or, if the uptime is known, the age alone. */
 const STATE = wire("EVAL", STATE_LUA, "1", "hasp:born", "uptime");
-const AGE = wire("EVAL", STATE_LUA, "1", "hasp:born");
+const AGE = wire("EVALSHA", STATE_SHA1, "1", "hasp:born");
 const EXTENSION = ["1", "k", "v", "1000"];
 /** The replies of a server that runs for long, with an old marker and without one. */
 const [OLD, MISSING] = [state(GUARD_MS), state(0)];
@@ -110,7 +110,21 @@ test.opened("RedisNode with the guard notices a restart on a connection that sta
   await bench.answer(`+OK\r\n*2\r\n:${GUARD_MS}\r\n:${TIME_MS}\r\n`);
   assertEquals(request.outcomes, ["granted"]);
   await bench.advance(1);
-  assertEquals(await outcome(bench, "+OK\r\n" + state(GUARD_MS, 1)), "quarantined");
+  const later = await acquire(bench);
+  assertEquals(bench.written, wire("SET", "k", "v", "NX", "PX", "1000") + STATE);
+  await bench.answer("+OK\r\n" + state(GUARD_MS, 1));
+  assertEquals(later.outcomes, ["quarantined"]);
+});
+
+test.opened("RedisNode with the guard sends the script whole, once, if the server has forgotten it", async (bench) => {
+  await outcome(bench, "+OK\r\n" + OLD);
+  for (const [reply, expected] of [[OLD, "granted"], ["-NOSCRIPT no\r\n", "failed"]]) {
+    const request = await acquire(bench);
+    await bench.answer("+OK\r\n-NOSCRIPT no\r\n");
+    assertEquals([bench.written, request.outcomes], [STATE, []]);
+    await bench.answer(reply);
+    assertEquals(request.outcomes, [expected]);
+  }
 });
 
 test.opened("RedisNode with the guard is not misled by a clock that was set ahead after it has read the uptime", async (bench) => {

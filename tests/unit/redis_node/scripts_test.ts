@@ -1,9 +1,11 @@
 import { assertEquals } from "@std/assert";
 import type { Script } from "../../../src/redis_node/scripts/script.ts";
 import { TRIED } from "../../../src/redis_node/operated_node.ts";
+import { STATE_LUA, STATE_SHA1 } from "../../../src/redis_node/restart_guard.ts";
 import * as scripts from "../../support/scripts.ts";
 
-const SCRIPTS = Object.entries(scripts).flatMap(([name, it]): [string, Script][] => {
+const STATE = { source: STATE_LUA, sha1: STATE_SHA1 };
+const SCRIPTS = Object.entries({ ...scripts, STATE }).flatMap(([name, it]): [string, Script][] => {
   return typeof it === "object" ? [[name, it]] : [];
 });
 
@@ -15,7 +17,7 @@ for (const [name, { source, sha1 }] of SCRIPTS) {
 }
 
 Deno.test("every script is one of its own", () => {
-  assertEquals([SCRIPTS.length, new Set(SCRIPTS.map(([, { sha1 }]) => sha1)).size], [13, 13]);
+  assertEquals([SCRIPTS.length, new Set(SCRIPTS.map(([, { sha1 }]) => sha1)).size], [14, 14]);
 });
 
 Deno.test("no script replies a power, which is a fraction in newer versions of Lua", () => {
@@ -29,9 +31,9 @@ Deno.test("diagnose() tries every command that a script calls", () => {
   const called = SCRIPTS.flatMap(([, { source }]) =>
     [...source.matchAll(/redis\.p?call\('([A-Z]+)'/gu)].map(([, name]) => name)
   );
-  // SET, TIME and PUBLISH are tried on their own; without PUBSUB the answer of PUBLISH is enough,
-  // and without MGET a lock is asked for alone.
-  const tried = [...TRIED, "SET", "TIME", "PUBLISH", "PUBSUB", "MGET"];
+  // The first four are tried on their own; without PUBSUB the answer of PUBLISH is enough, and
+  // without MGET a lock is asked for alone.
+  const tried = [...TRIED, "SET", "TIME", "INFO", "PUBLISH", "PUBSUB", "MGET"];
   assertEquals([...new Set(called)].filter((name) => !tried.includes(name)), []);
 });
 
