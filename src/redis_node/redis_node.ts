@@ -301,10 +301,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       if (!wrongType) this.#subscription?.onRefused(reply);
       return this.#send(acquireOperation(request, false), request, nodeIndex, undefined, true);
     }
-    const demoted = isDemoted(reply);
     if (kind === "release" && isTransient(reply)) this.#pendingReleases.add(request);
-    request.answer(nodeIndex, demoted ? UNSENT : FAILED, reply); // a replica sets nothing
-    if (demoted) this.connection.leave(reply);
+    request.answer(nodeIndex, FAILED, reply);
+    if (isDemoted(reply)) this.connection.leave(reply);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
@@ -382,8 +381,8 @@ function withoutQueue(operation: Operation): Operation {
 export function releaseOperation(
   { keys, replaces, ticket, mode, keptMs }: Release,
 ): Operation<Release> {
+  if (replaces !== undefined) return GIVE_BACK;
   const keeps = keptMs !== undefined && keptMs() > 0;
-  if (!mode && replaces !== undefined && !keeps) return GIVE_BACK;
   return mode || keeps || keys.length > 1 || ticket !== undefined ? RELEASE_QUEUED : RELEASE;
 }
 
