@@ -13,21 +13,34 @@ const POLL_EVERY_MS = 5;
 /** How long a condition may take, in milliseconds. */
 const GIVE_UP_AFTER_MS = 60_000;
 
+/** A node, and the client that it is on. */
+interface Bench {
+  readonly client: FakeClient;
+  readonly node: QuorumNode;
+}
+
+type Options = Partial<CommandNodeOptions>;
+
+/** Defines a test of such a node with the default options. */
+export function test(title: string, act: (bench: Bench) => Promise<void>): void {
+  Deno.test(title, () => withCommandNode({}, (client, node) => act({ client, node })));
+}
+
 /**
  * Runs with such a node. Time passes as fast as it can while the test waits by {@linkcode pause} or
  * {@linkcode eventually}.
  */
 export async function withCommandNode(
-  options: Partial<CommandNodeOptions>,
+  options: Options | ((client: FakeClient) => Options),
   run: (client: FakeClient, node: QuorumNode) => Promise<void>,
 ): Promise<void> {
   using clock = startFakeClock();
   const running = async () => {
     await using client = await FakeClient.open();
     const { send } = client;
-    const node = quorumNodes.get(
-      commandNode({ name: "a", send, timeoutMs: TIMEOUT_MS, ...options }),
-    )!;
+    const given = typeof options === "function" ? options(client) : options;
+    const made = commandNode({ name: "a", send, timeoutMs: TIMEOUT_MS, ...given });
+    const node = quorumNodes.get(made)!;
     try {
       await run(client, node);
     } finally {
@@ -35,6 +48,17 @@ export async function withCommandNode(
     }
   };
   await clock.tickUntil(running());
+}
+
+/** Options with which a node sends commands by one of its two functions, each by `send`. */
+export function sentBy(way: "send" | "pipeline", send: CommandNodeOptions["send"]): Options {
+  if (way === "send") return { send };
+  return {
+    pipeline: (commands, signal) =>
+      Promise.all(
+        commands.map((args) => Promise.resolve(send(args, signal)).catch((error) => error)),
+      ),
+  };
 }
 
 /** Waits on faked time. */

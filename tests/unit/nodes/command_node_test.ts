@@ -3,7 +3,7 @@ import { Redlock } from "../../../mod.ts";
 import { check } from "../../../src/operate/mod.ts";
 import { commandNode, type CommandNodeOptions } from "../../../src/nodes/mod.ts";
 import { publishedNode } from "../../../src/nodes/published_node.ts";
-import { outcomeOf, withCommandNode } from "../../support/command_node_bench.ts";
+import { outcomeOf, sentBy, test, withCommandNode } from "../../support/command_node_bench.ts";
 import { FakeClient } from "../../support/fake_client.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
 
@@ -28,14 +28,12 @@ Deno.test("commandNode() locks, extends, inspects, releases and counts through o
   });
 });
 
-Deno.test("commandNode() shortens a TTL on request, also if a node of one's own passes the request on", async () => {
-  await withCommandNode({}, async (_client, node) => {
-    const published = publishedNode(node);
-    const lock = { keys: ["a"], value: "v" };
-    assertEquals(await published.acquire({ ...lock, ttlMs: 60_000 }), "granted");
-    assertEquals(await published.extend({ ...lock, ttlMs: 50, shortens: true }), "granted");
-    assert((await published.inspect("a"))!.remainingMs <= 50);
-  });
+test("commandNode() shortens a TTL on request, also if a node of one's own passes the request on", async ({ node }) => {
+  const published = publishedNode(node);
+  const lock = { keys: ["a"], value: "v" };
+  assertEquals(await published.acquire({ ...lock, ttlMs: 60_000 }), "granted");
+  assertEquals(await published.extend({ ...lock, ttlMs: 50, shortens: true }), "granted");
+  assert((await published.inspect("a"))!.remainingMs <= 50);
 });
 
 Deno.test("commandNode() sends no acquisition again behind what releases it, or shortens its TTL", async () => {
@@ -72,39 +70,33 @@ Deno.test("commandNode() gives each client arguments of its own, which it may ch
   for (const client of clients) await client[Symbol.asyncDispose]();
 });
 
-Deno.test("commandNode() sends a command about a key only when the one before was answered", async () => {
-  await withCommandNode({}, async (client, node) => {
-    const requests = ["v", "w", "x"].flatMap((value) => {
-      const [acquisition, release] = [
-        new FakeRequest("k", { value }),
-        new FakeRequest("k", { value }),
-      ];
-      node.acquire(acquisition, 0);
-      node.release(release, 0);
-      return [acquisition, release];
-    });
-    for (const request of requests) assertEquals(await outcomeOf(request), "granted");
-    assertEquals(client.pendingMax, 1);
+test("commandNode() sends a command about a key only when the one before was answered", async ({ client, node }) => {
+  const requests = ["v", "w", "x"].flatMap((value) => {
+    const [acquisition, release] = [
+      new FakeRequest("k", { value }),
+      new FakeRequest("k", { value }),
+    ];
+    node.acquire(acquisition, 0);
+    node.release(release, 0);
+    return [acquisition, release];
   });
+  for (const request of requests) assertEquals(await outcomeOf(request), "granted");
+  assertEquals(client.pendingMax, 1);
 });
 
-Deno.test("commandNode() sends commands about different keys side by side", async () => {
-  await withCommandNode({}, async (client, node) => {
-    const requests = ["k", "l", "m"].map((key) => new FakeRequest(key));
-    for (const request of requests) node.acquire(request, 0);
-    for (const request of requests) assertEquals(await outcomeOf(request), "granted");
-    assertEquals(client.pendingMax, 3);
-  });
+test("commandNode() sends commands about different keys side by side", async ({ client, node }) => {
+  const requests = ["k", "l", "m"].map((key) => new FakeRequest(key));
+  for (const request of requests) node.acquire(request, 0);
+  for (const request of requests) assertEquals(await outcomeOf(request), "granted");
+  assertEquals(client.pendingMax, 3);
 });
 
-Deno.test("commandNode() has several keys wait for the last command about each of them", async () => {
-  await withCommandNode({}, async (client, node) => {
-    const [one, both, two] = [["k"], ["k", "l"], ["l"]].map((keys) => new FakeRequest(keys));
-    for (const request of [one, both, two]) node.acquire(request, 0);
-    const outcomes = [await outcomeOf(one), await outcomeOf(both), await outcomeOf(two)];
-    assertEquals(outcomes, ["granted", "denied", "granted"]);
-    assertEquals(client.pendingMax, 1);
-  });
+test("commandNode() has several keys wait for the last command about each of them", async ({ client, node }) => {
+  const [one, both, two] = [["k"], ["k", "l"], ["l"]].map((keys) => new FakeRequest(keys));
+  for (const request of [one, both, two]) node.acquire(request, 0);
+  const outcomes = [await outcomeOf(one), await outcomeOf(both), await outcomeOf(two)];
+  assertEquals(outcomes, ["granted", "denied", "granted"]);
+  assertEquals(client.pendingMax, 1);
 });
 
 Deno.test("commandNode() extends a lock behind as many releases as a client has under way", async () => {
@@ -117,13 +109,9 @@ Deno.test("commandNode() extends a lock behind as many releases as a client has 
   });
 });
 
-for (const way of ["send", "pipeline"]) {
+for (const way of ["send", "pipeline"] as const) {
   Deno.test(`commandNode() does not ${way} a cancelled acquisition that still waits its turn`, async () => {
-    let client: FakeClient | undefined;
-    const pipeline = (commands: string[][]) =>
-      Promise.all(commands.map((args) => client!.send(args)));
-    await withCommandNode(way === "send" ? {} : { pipeline }, async (opened, node) => {
-      client = opened;
+    await withCommandNode(({ send }) => sentBy(way, send), async (client, node) => {
       const [first, second, third] = ["v", "w", "x"].map((value) =>
         new FakeRequest("k", { value })
       );
@@ -150,19 +138,17 @@ Deno.test("commandNode() fails commands if pipeline resolves to another number o
   });
 });
 
-Deno.test("commandNode() shows no argument in the error of a vote", async () => {
-  await withCommandNode({}, async (client, node) => {
-    client.fate = (args) => ({ error: new Error(`socket died sending ${args.join(" ")}`) });
-    const request = new FakeRequest("some-secret-key", { value: "0123456789abcdef" });
-    node.acquire(request, 0);
-    await outcomeOf(request);
-    assertEquals(
-      request.errors[0].message,
-      "Cannot get reply from a: socket died sending SET *** *** NX PX 1000",
-    );
-    const { name, message } = request.errors[0].cause as Error;
-    assertEquals([name, message], ["Error", "socket died sending SET *** *** NX PX 1000"]);
-  });
+test("commandNode() shows no argument in the error of a vote", async ({ client, node }) => {
+  client.fate = (args) => ({ error: new Error(`socket died sending ${args.join(" ")}`) });
+  const request = new FakeRequest("some-secret-key", { value: "0123456789abcdef" });
+  node.acquire(request, 0);
+  await outcomeOf(request);
+  assertEquals(
+    request.errors[0].message,
+    "Cannot get reply from a: socket died sending SET *** *** NX PX 1000",
+  );
+  const { name, message } = request.errors[0].cause as Error;
+  assertEquals([name, message], ["Error", "socket died sending SET *** *** NX PX 1000"]);
 });
 
 Deno.test("commandNode() shows no argument of any command in the cause of a vote", async () => {
@@ -213,15 +199,13 @@ Deno.test("commandNode() reports a client that returns nothing as a failed vote"
 });
 
 Deno.test("commandNode() rejects readers that it cannot read, and shows none of the reply", async () => {
-  let client: FakeClient | undefined;
-  const send = async (args: string[]) => {
-    const reply = await client!.send(args);
+  const sendBy = (client: FakeClient) => async (args: string[]) => {
+    const reply = await client.send(args);
     if (args[0] !== "ZRANGE") return reply;
     const [key, value] = reply as string[];
     return [{ key, value }];
   };
-  await withCommandNode({ send }, async (opened, node) => {
-    client = opened;
+  await withCommandNode((client) => ({ send: sendBy(client) }), async (_client, node) => {
     const request = new FakeRequest("k", { mode: "shared" });
     node.acquire(request, 0);
     assertEquals(await outcomeOf(request), "granted");

@@ -7,7 +7,14 @@ import { askToAcquire, Round } from "../../../src/quorum/round.ts";
 import type { MemoryRedis } from "../../../src/testing/mod.ts";
 import { systemClock } from "../../../src/time/clock.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
-import { eventually, outcomeOf, pause, withCommandNode } from "../../support/command_node_bench.ts";
+import {
+  eventually,
+  outcomeOf,
+  pause,
+  sentBy,
+  test,
+  withCommandNode,
+} from "../../support/command_node_bench.ts";
 import type { FakeClient } from "../../support/fake_client.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
 import { askOn } from "../../support/memory_bench.ts";
@@ -41,36 +48,32 @@ Deno.test("commandNode() undoes an acquisition again that is executed after its 
   }
 });
 
-Deno.test("commandNode() gives the former value back to a key that an adoption takes after its undo", async () => {
-  await withCommandNode({}, async (client, node) => {
-    const gate = Promise.withResolvers<void>();
-    await client.send(["SET", "k", "former"]);
-    client.fate = () => client.sent.length === 2 ? { after: gate.promise, loses: true } : {};
-    const request = () => new FakeRequest("k", { ttlMs: TTL_MS, replaces: "former" });
-    const adoption = request();
-    node.adopt!(adoption, 0);
-    assertEquals(await outcomeOf(adoption), "failed");
-    const undo = request();
-    undo.set = true;
-    node.release(undo, 0);
-    await eventually(() => client.sent.filter((args) => args.includes("v")).length >= 3);
-    gate.resolve(); // only now does the server execute the adoption
-    await eventually(async () => await client.value("k") === "v");
-    await eventually(async () => await client.value("k") !== "v");
-    assertEquals(await client.value("k"), "former");
-  });
+test("commandNode() gives the former value back to a key that an adoption takes after its undo", async ({ client, node }) => {
+  const gate = Promise.withResolvers<void>();
+  await client.send(["SET", "k", "former"]);
+  client.fate = () => client.sent.length === 2 ? { after: gate.promise, loses: true } : {};
+  const request = () => new FakeRequest("k", { ttlMs: TTL_MS, replaces: "former" });
+  const adoption = request();
+  node.adopt!(adoption, 0);
+  assertEquals(await outcomeOf(adoption), "failed");
+  const undo = request();
+  undo.set = true;
+  node.release(undo, 0);
+  await eventually(() => client.sent.filter((args) => args.includes("v")).length >= 3);
+  gate.resolve(); // only now does the server execute the adoption
+  await eventually(async () => await client.value("k") === "v");
+  await eventually(async () => await client.value("k") !== "v");
+  assertEquals(await client.value("k"), "former");
 });
 
-Deno.test("commandNode() shortens a key by the time that is left when the command is sent, however long it has waited", async () => {
-  await withCommandNode({}, async (client, node) => {
-    client.fate = ([name]) => name === "SET" ? { after: pause(10) } : {};
-    const untilMs = systemClock.monotonicMs() + 1_000;
-    const keptMs = () => untilMs - systemClock.monotonicMs();
-    ask(node, "acquire");
-    node.release(new FakeRequest("k", { ttlMs: TTL_MS, keptMs }), 0);
-    await eventually(() => client.named("EVAL").length > 0);
-    assertLess(Number(client.named("EVAL")[0].at(-2)), 995);
-  });
+test("commandNode() shortens a key by the time that is left when the command is sent, however long it has waited", async ({ client, node }) => {
+  client.fate = ([name]) => name === "SET" ? { after: pause(10) } : {};
+  const untilMs = systemClock.monotonicMs() + 1_000;
+  const keptMs = () => untilMs - systemClock.monotonicMs();
+  ask(node, "acquire");
+  node.release(new FakeRequest("k", { ttlMs: TTL_MS, keptMs }), 0);
+  await eventually(() => client.named("EVAL").length > 0);
+  assertLess(Number(client.named("EVAL")[0].at(-2)), 995);
 });
 
 /**
@@ -83,20 +86,17 @@ const GIVEN_UP: readonly [returned: unknown, message: string][] = [
   [{ message: "Endpoint request timed out" }, "Endpoint request timed out"],
 ];
 
-for (const way of ["send", "pipeline"]) {
+for (const way of ["send", "pipeline"] as const) {
   for (const [returned, message] of GIVEN_UP) {
     Deno.test(`commandNode() undoes an acquisition again whose answer in ${way} was '${message}' and that is executed after its undo`, async () => {
-      let client: FakeClient | undefined;
       const gate = Promise.withResolvers<void>();
       let late: Promise<unknown> | undefined;
-      const send = (args: string[]) => {
-        if (late || args[0] !== "SET") return client!.send(args);
-        late = gate.promise.then(() => client!.send(args));
+      const sendBy = (client: FakeClient) => (args: string[]) => {
+        if (late || args[0] !== "SET") return client.send(args);
+        late = gate.promise.then(() => client.send(args));
         return Promise.resolve(returned);
       };
-      const pipeline = (commands: string[][]) => Promise.all(commands.map(send));
-      await withCommandNode(way === "send" ? { send } : { pipeline }, async (opened, node) => {
-        client = opened;
+      await withCommandNode((client) => sentBy(way, sendBy(client)), async (client, node) => {
         const [acquisition, undo] = [ask(node, "acquire"), ask(node, "release")];
         const other = ask(node, "acquire", "l");
         undo.set = true;
@@ -105,26 +105,24 @@ for (const way of ["send", "pipeline"]) {
         assertEquals([await outcomeOf(undo), await outcomeOf(other)], ["denied", "granted"]);
         gate.resolve(); // only now does the server execute the acquisition
         await late;
-        await eventually(async () => await client!.value("k") === null);
+        await eventually(async () => await client.value("k") === null);
       });
     });
   }
 }
 
-Deno.test("commandNode() undoes an acquisition at once when its answer comes late", async () => {
-  await withCommandNode({}, async (client, node) => {
-    const gate = Promise.withResolvers<void>();
-    client.fate = ([name]) => name === "SET" ? { after: gate.promise } : {};
-    const acquisition = ask(node, "acquire");
-    assertEquals(await outcomeOf(acquisition), "failed");
-    const undo = ask(node, "release");
-    undo.set = true;
-    await eventually(() => client.named("EVAL").length > 0);
-    await pause(4_000); // releases are repeated seconds later now
-    gate.resolve();
-    await pause(500);
-    assertEquals(await client.value("k"), null);
-  });
+test("commandNode() undoes an acquisition at once when its answer comes late", async ({ client, node }) => {
+  const gate = Promise.withResolvers<void>();
+  client.fate = ([name]) => name === "SET" ? { after: gate.promise } : {};
+  const acquisition = ask(node, "acquire");
+  assertEquals(await outcomeOf(acquisition), "failed");
+  const undo = ask(node, "release");
+  undo.set = true;
+  await eventually(() => client.named("EVAL").length > 0);
+  await pause(4_000); // releases are repeated seconds later now
+  gate.resolve();
+  await pause(500);
+  assertEquals(await client.value("k"), null);
 });
 
 Deno.test("commandNode() takes a place in the queue for no proof that nothing was set if the client resends", async () => {
@@ -158,92 +156,82 @@ Deno.test("commandNode() takes a place in the queue for no proof that nothing wa
   });
 });
 
-Deno.test("commandNode() fails at once while it is down, and finds out when it is back", async () => {
-  await withCommandNode({}, async (client, node) => {
-    client.fate = () => ({ times: 0, loses: true });
-    const hung = ask(node, "acquire");
-    const waiting = ask(node, "release");
-    waiting.set = true;
-    assertEquals(await outcomeOf(hung), "failed");
-    assertEquals(hung.errors[0].message, "Cannot get reply from a: no reply within 20 ms");
-    assertEquals(waiting.errors[0].message, "Cannot get reply from a: it is down or closed");
-    const sent = client.sent.length;
-    const refused = ask(node, "acquire", "l");
-    assertEquals([refused.answers.length, refused.unsent, client.sent.length], [1, true, sent]);
-    assertEquals(refused.errors[0].message, "Cannot get reply from a: it is down or closed");
-    await eventually(() => client.named("PING").length >= 2);
-    client.fate = () => ({});
-    await eventually(() => client.named("EVAL").length > 0); // the release that is still due
-    await eventually(async () => await outcomeOf(ask(node, "acquire", "l")) !== "failed");
-  });
+test("commandNode() fails at once while it is down, and finds out when it is back", async ({ client, node }) => {
+  client.fate = () => ({ times: 0, loses: true });
+  const hung = ask(node, "acquire");
+  const waiting = ask(node, "release");
+  waiting.set = true;
+  assertEquals(await outcomeOf(hung), "failed");
+  assertEquals(hung.errors[0].message, "Cannot get reply from a: no reply within 20 ms");
+  assertEquals(waiting.errors[0].message, "Cannot get reply from a: it is down or closed");
+  const sent = client.sent.length;
+  const refused = ask(node, "acquire", "l");
+  assertEquals([refused.answers.length, refused.unsent, client.sent.length], [1, true, sent]);
+  assertEquals(refused.errors[0].message, "Cannot get reply from a: it is down or closed");
+  await eventually(() => client.named("PING").length >= 2);
+  client.fate = () => ({});
+  await eventually(() => client.named("EVAL").length > 0); // the release that is still due
+  await eventually(async () => await outcomeOf(ask(node, "acquire", "l")) !== "failed");
 });
 
-Deno.test("commandNode() is down after two failures in a row, not after one", async () => {
-  await withCommandNode({}, async (client, node) => {
+test("commandNode() is down after two failures in a row, not after one", async ({ client, node }) => {
+  client.fate = () => ({ times: 0, error: new Error("broken") });
+  assertEquals(await outcomeOf(ask(node, "acquire")), "failed");
+  const second = ask(node, "acquire", "l");
+  await outcomeOf(second);
+  assertEquals(second.errors[0].message, "Cannot get reply from a: broken");
+  const third = ask(node, "acquire", "m");
+  await outcomeOf(third);
+  assertEquals((third.errors[0].cause as Error).message, "broken");
+  assertEquals(third.errors[0].message, "Cannot get reply from a: it is down or closed");
+});
+
+test("commandNode() is back with its client, for the next command and not for the next probe", async ({ client, node }) => {
+  for (const outageMs of [100, 1_000, 10_000]) {
     client.fate = () => ({ times: 0, error: new Error("broken") });
-    assertEquals(await outcomeOf(ask(node, "acquire")), "failed");
-    const second = ask(node, "acquire", "l");
-    await outcomeOf(second);
-    assertEquals(second.errors[0].message, "Cannot get reply from a: broken");
-    const third = ask(node, "acquire", "m");
-    await outcomeOf(third);
-    assertEquals((third.errors[0].cause as Error).message, "broken");
-    assertEquals(third.errors[0].message, "Cannot get reply from a: it is down or closed");
-  });
-});
-
-Deno.test("commandNode() is back with its client, for the next command and not for the next probe", async () => {
-  await withCommandNode({}, async (client, node) => {
-    for (const outageMs of [100, 1_000, 10_000]) {
-      client.fate = () => ({ times: 0, error: new Error("broken") });
-      for (const key of ["k", "l", "m"]) {
-        assertEquals(await outcomeOf(ask(node, "acquire", key)), "failed");
-      }
-      await pause(outageMs);
-      client.fate = () => ({});
-      const next = ask(node, "acquire", `after ${outageMs}`);
-      assertEquals(await outcomeOf(next), "granted", String(next.errors[0]));
-    }
-  });
-});
-
-Deno.test("commandNode() is back when a late answer comes", async () => {
-  await withCommandNode({}, async (client, node) => {
-    const gate = Promise.withResolvers<void>();
-    client.fate = ([name]) => name === "PING" ? { loses: true } : { after: gate.promise };
-    assertEquals(await outcomeOf(ask(node, "acquire")), "failed");
-    await pause(1_000);
-    assertEquals(await outcomeOf(ask(node, "acquire", "l")), "failed");
-    gate.resolve();
-    await eventually(async () => await outcomeOf(ask(node, "acquire", "l")) === "granted");
-  });
-});
-
-Deno.test("commandNode() goes on with every key behind a time-out, when the server is back", async () => {
-  await withCommandNode({}, async (client, node) => {
-    let hangs = true;
-    client.fate = () => hangs ? { times: 0, loses: true } : {};
-    const waiting = [];
-    for (const keys of [["k"], ["k", "l"], ["l", "m"], ["m"]]) {
-      waiting.push(ask(node, "acquire", keys));
-      await Promise.resolve().then(() => {}); // a tick of its own
-    }
-    for (const request of waiting) assertEquals(await outcomeOf(request), "failed");
-    assertEquals(client.sent.filter(([name]) => name !== "PING").length, 1);
-    hangs = false;
     for (const key of ["k", "l", "m"]) {
-      await eventually(async () => await outcomeOf(ask(node, "acquire", key)) !== "failed");
+      assertEquals(await outcomeOf(ask(node, "acquire", key)), "failed");
     }
-  });
+    await pause(outageMs);
+    client.fate = () => ({});
+    const next = ask(node, "acquire", `after ${outageMs}`);
+    assertEquals(await outcomeOf(next), "granted", String(next.errors[0]));
+  }
+});
+
+test("commandNode() is back when a late answer comes", async ({ client, node }) => {
+  const gate = Promise.withResolvers<void>();
+  client.fate = ([name]) => name === "PING" ? { loses: true } : { after: gate.promise };
+  assertEquals(await outcomeOf(ask(node, "acquire")), "failed");
+  await pause(1_000);
+  assertEquals(await outcomeOf(ask(node, "acquire", "l")), "failed");
+  gate.resolve();
+  await eventually(async () => await outcomeOf(ask(node, "acquire", "l")) === "granted");
+});
+
+test("commandNode() goes on with every key behind a time-out, when the server is back", async ({ client, node }) => {
+  let hangs = true;
+  client.fate = () => hangs ? { times: 0, loses: true } : {};
+  const waiting = [];
+  for (const keys of [["k"], ["k", "l"], ["l", "m"], ["m"]]) {
+    waiting.push(ask(node, "acquire", keys));
+    await Promise.resolve().then(() => {}); // a tick of its own
+  }
+  for (const request of waiting) assertEquals(await outcomeOf(request), "failed");
+  assertEquals(client.sent.filter(([name]) => name !== "PING").length, 1);
+  hangs = false;
+  for (const key of ["k", "l", "m"]) {
+    await eventually(async () => await outcomeOf(ask(node, "acquire", key)) !== "failed");
+  }
 });
 
 /**
  * How a client sends whose server executes commands at once, while the answers take this long, in
  * milliseconds.
  */
-function slowSend(answerMs: number, client: () => FakeClient) {
+function slowSend(answerMs: number, client: FakeClient) {
   return async (args: string[]) => {
-    const reply = client().send(args).catch((error) => error);
+    const reply = client.send(args).catch((error) => error);
     await pause(answerMs);
     const answer = await reply;
     if (answer instanceof Error) throw answer;
@@ -251,21 +239,18 @@ function slowSend(answerMs: number, client: () => FakeClient) {
   };
 }
 
-for (const way of ["send", "pipeline"]) {
+for (const way of ["send", "pipeline"] as const) {
   Deno.test(`commandNode() sends by ${way} what undoes others before it is closed, also if they are not answered yet`, async () => {
-    let client: FakeClient | undefined;
-    const send = slowSend(400, () => client!);
-    const pipeline = (commands: string[][]) =>
-      Promise.all(commands.map((args) => send(args).catch((error) => error)));
-    const options = way === "send" ? { send } : { send, pipeline };
-    await withCommandNode({ ...options, timeoutMs: 60_000 }, async (opened, node) => {
-      client = opened;
+    const options = (client: FakeClient) => {
+      return { ...sentBy(way, slowSend(400, client)), timeoutMs: 60_000 };
+    };
+    await withCommandNode(options, async (client, node) => {
       const acquisitions = ["k", "l", "m"].map((key) => ask(node, "acquire", key));
       const undos = [ask(node, "release", "k")]; // in the same tick, and in the next one
       await Promise.resolve().then(() => {});
       undos.push(ask(node, "release", "l"), ask(node, "release", ["l", "m"]));
       for (const acquisition of acquisitions) acquisition.wanted = false;
-      await eventually(async () => await client!.value("m") === "v");
+      await eventually(async () => await client.value("m") === "v");
       const startMs = systemClock.monotonicMs();
       await node.close!();
       assertLess(systemClock.monotonicMs() - startMs, 1_000);
@@ -276,12 +261,7 @@ for (const way of ["send", "pipeline"]) {
   });
 
   Deno.test(`commandNode() sends by ${way} a release again before it is closed whose script the server has forgotten`, async () => {
-    let client: FakeClient | undefined;
-    const send = (args: string[]) => client!.send(args);
-    const pipeline = (commands: string[][]) =>
-      Promise.all(commands.map((args) => send(args).catch((error) => error)));
-    await withCommandNode(way === "send" ? { send } : { send, pipeline }, async (opened, node) => {
-      client = opened;
+    await withCommandNode(({ send }) => sentBy(way, send), async (client, node) => {
       for (const key of ["k", "l"]) {
         assertEquals(await outcomeOf(ask(node, "acquire", key)), "granted");
       }
