@@ -12,7 +12,7 @@ import { DENO_PERMISSIONS, SOURCE_EDITION } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { type ServerGroup, startServers } from "../support/servers.ts";
-import { FENCES, PAGES, ROOT, tablesOf } from "./pages.ts";
+import { codeMarked, FENCES, fencesMarked, PAGES, ROOT, tablesOf } from "./pages.ts";
 
 const PAGE = "docs/command-line.md";
 const RUN_WITHIN_MS = 60_000;
@@ -21,12 +21,6 @@ const SECOND = "t9wbk1";
 
 const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
 const program = createProgram(() => {});
-
-function codesMarked(mark: string): string[] {
-  const fences = FENCES.filter(({ marks }) => marks.includes(mark));
-  assertGreater(fences.length, 0, mark);
-  return fences.map(({ code }) => code);
-}
 
 /** The rows of the page's table with this first column. */
 function rowsOf(column: string): readonly (readonly string[])[] {
@@ -39,7 +33,7 @@ function unquoted(cell: string): string {
 }
 
 Deno.test("docs: the command line is installed from this package, with the permissions that it needs", () => {
-  const lines = codesMarked("cli-install").join("").trim().split("\n");
+  const lines = codeMarked("cli-install").trim().split("\n");
   assertEquals(lines.length, 4);
   for (const line of lines) assert(line.includes(config.name), line);
   for (const line of lines.filter((it) => it.startsWith("deno "))) {
@@ -51,7 +45,7 @@ Deno.test("docs: the command line is installed from this package, with the permi
 Deno.test("docs: the commands for Kubernetes have options that hasp has", () => {
   const run = program.commands.find((command) => command.name() === "run")!;
   const known = run.options.map(({ long }) => long);
-  const commands = FENCES.filter(({ marks }) => marks.includes("kubernetes"))
+  const commands = fencesMarked("kubernetes")
     .map(({ code }) => /"exec hasp run ([^"]*)"/u.exec(code)![1].split(" "));
   assertEquals(commands.length, 2);
   for (const args of commands) {
@@ -62,7 +56,7 @@ Deno.test("docs: the commands for Kubernetes have options that hasp has", () => 
 
 Deno.test("docs: the commands of the command line do what they are shown for", async () => {
   await using place = await makePlace();
-  for (const code of codesMarked("hasp")) {
+  for (const { code } of fencesMarked("hasp")) {
     await place.freeAll(); // the commands before may have kept something locked by --at-least
     await place.run(code, { HASP_NODES: place.nodes });
   }
@@ -103,12 +97,12 @@ Deno.test("docs: the lines for cron and systemd run, with the nodes from a file 
   await using place = await makePlace();
   const nodes = `${place.folder}/hasp-nodes`;
   await Deno.writeTextFile(nodes, place.nodes.replaceAll(" ", "\n"));
-  const [crontab] = codesMarked("crontab");
+  const crontab = codeMarked("crontab");
   const [, variable] = /^(\w+)=\/etc\/hasp\/nodes$/mu.exec(crontab)!;
   const [, job] = /^0 3 \* \* \* {2}(.*)$/mu.exec(crontab)!;
   await place.run(job, { [variable]: nodes });
   await place.freeAll();
-  const [unit] = codesMarked("systemd");
+  const unit = codeMarked("systemd");
   const [, credential] = /^LoadCredential=([\w-]+):/mu.exec(unit)!;
   assertEquals(nodes, `${place.folder}/${credential}`);
   const [, start] = /^ExecStart=(.*)$/mu.exec(unit)!;
@@ -124,17 +118,17 @@ Deno.test("docs: what hasp inspect and hasp list are shown to print is what they
   await using _ = await holdInvoice(place, 2);
   const env = { HASP_NODES: place.nodes };
   const inspected = await place.run("hasp inspect invoice:42 nightly-backup", env);
-  assertEquals(comparable(inspected), comparable(codesMarked("inspect")[0]));
+  assertEquals(comparable(inspected), comparable(codeMarked("inspect")));
   const residue = `${"f".repeat(40)}:${SECOND}:web-7:99`;
   await place.servers[0].command("SET", "invoice:7", residue, "PX", "60000");
   const listed = await place.run("hasp list", env);
-  assertEquals(comparable(listed, "sorted"), comparable(codesMarked("list")[0], "sorted"));
+  assertEquals(comparable(listed, "sorted"), comparable(codeMarked("list"), "sorted"));
 });
 
 Deno.test("docs: what hasp is shown to print while a stuck lock is freed is what it prints", async () => {
   await using place = await makePlace();
   await using invoice = await holdInvoice(place, 7);
-  const [shown] = codesMarked("stuck");
+  const shown = codeMarked("stuck");
   const [digits] = shown.match(/[0-9a-f]{8}/u)!;
   let printed = "";
   for (const [, command] of shown.matchAll(/^\$ (.*)$/gmu)) {
@@ -187,7 +181,7 @@ async function holdInvoice({ servers }: { servers: ServerGroup }, waiters: numbe
 }
 
 Deno.test("docs: what hasp run --verbose is shown to say is what it says", () => {
-  const [shown] = codesMarked("verbose");
+  const shown = codeMarked("verbose");
   const resources = ["backup"];
   const vote = { node: "", outcome: "granted", elapsedMs: 1 } as const;
   const lines = [
@@ -207,7 +201,7 @@ Deno.test("docs: what hasp run --verbose is shown to say is what it says", () =>
 });
 
 Deno.test("docs: what hasp watch is shown to print is what it prints", () => {
-  const [table, lines] = codesMarked("watch").map((code) => code.trim().split("\n"));
+  const [table, lines] = fencesMarked("watch").map(({ code }) => code.trim().split("\n"));
   const votes = [1, 2, 3].map((port) => (
     { node: `redis://a:${port}`, outcome: "held", elapsedMs: 1 } as const
   ));

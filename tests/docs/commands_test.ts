@@ -6,19 +6,15 @@ import { findRuntime } from "../../scripts/find_runtimes.ts";
 import { startConsumer } from "../../scripts/package/consumer.ts";
 import { findTools, nodePath, type ToolSet } from "../../scripts/package/tools.ts";
 import { plainCommand } from "../support/plain_command.ts";
-import { type Fence, FENCES, promisedOutput, ROOT } from "./pages.ts";
+import { codeMarked, FENCES, fencesMarked, promisedOutput, ROOT } from "./pages.ts";
 
 const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
 
 /** How long one run of a test runner may take, in milliseconds. */
 const RUN_WITHIN_MS = 180_000;
 
-function marked(mark: string): Fence {
-  return FENCES.find(({ marks }) => marks.includes(mark))!;
-}
-
 Deno.test("docs: every task that is shown exists, and Deno's version is that of CI", async () => {
-  const lines = FENCES.filter(({ marks }) => marks.includes("tasks"))
+  const lines = fencesMarked("tasks")
     .flatMap(({ code }) => code.trim().split("\n"));
   assert(lines.length > 4);
   const ci = await Deno.readTextFile(new URL(".ci/run", ROOT));
@@ -30,13 +26,13 @@ Deno.test("docs: every task that is shown exists, and Deno's version is that of 
 });
 
 Deno.test("docs: what is installed is this package", () => {
-  const names = [...marked("install").code.matchAll(/^(?:deno add jsr:|npm install )(\S+)/gmu)];
+  const names = [...codeMarked("install").matchAll(/^(?:deno add jsr:|npm install )(\S+)/gmu)];
   assertEquals(names.map(([, name]) => name), [config.name, config.name]);
 });
 
 Deno.test("docs: each command that runs an example runs it, in a folder with the npm package alone", async (t) => {
   await using consumer = await startConsumer();
-  const commands = marked("install").code.split("\n").filter((line) => line.includes("lock.mts"))
+  const commands = codeMarked("install").split("\n").filter((line) => line.includes("lock.mts"))
     .map((line) => line.replace(/ *#.*$/u, ""));
   assertEquals(commands.length, 4);
   const example = FENCES.find(({ language }) => language === "ts")!; // the README's
@@ -97,14 +93,14 @@ Deno.test("docs: the tests for the runners of Node and Bun, Vitest, Jest, ts-jes
   await t.step("Jest", async () => {
     await using folder = await testFolder("jest", consumer.folder);
     const tests = await writeTests(folder.path, "jest", ".test.js");
-    const [, name, value] = marked("runner").code.match(/^(\w+)=(\S+) npx jest$/mu)!;
+    const [, name, value] = codeMarked("runner").match(/^(\w+)=(\S+) npx jest$/mu)!;
     const env = { [name]: value };
     await expectPasses(tests, node, ["../node_modules/jest/bin/jest.js"], folder.path, env);
   });
   await t.step("ts-jest in a CommonJS project", async () => {
     await using folder = await testFolder("tsJest", consumer.folder);
     const tests = await writeTests(folder.path, "ts-jest", ".test.ts");
-    await Deno.writeTextFile(`${folder.path}/jest.config.cjs`, marked("ts-jest-config").code);
+    await Deno.writeTextFile(`${folder.path}/jest.config.cjs`, codeMarked("ts-jest-config"));
     const compilerOptions = { module: "commonjs", target: "es2021", strict: true, allowJs: true };
     await Deno.writeTextFile(`${folder.path}/tsconfig.json`, JSON.stringify({ compilerOptions }));
     await expectPasses(tests, node, ["../node_modules/jest/bin/jest.js"], folder.path);
@@ -133,7 +129,7 @@ async function testFolder(set?: ToolSet, consumer?: string) {
 
 /** Writes every fence with a mark into a file of its own; returns how many tests they have. */
 async function writeTests(folder: string, mark: string, ending: string): Promise<number> {
-  const fences = FENCES.filter(({ marks }) => marks.includes(mark));
+  const fences = fencesMarked(mark);
   assert(fences.length > 0, mark);
   let tests = 0;
   for (const [index, { code, language }] of fences.entries()) {

@@ -5,6 +5,7 @@ import { findRuntime } from "../../scripts/find_runtimes.ts";
 import { lostText, manyClientsText, unreachableText } from "../../src/console_warnings.ts";
 import { bundle } from "../../scripts/package/bundle.ts";
 import { type Consumer, startConsumer } from "../../scripts/package/consumer.ts";
+import { makeFolder } from "../support/command_line.ts";
 import { listFiles } from "../support/source_code.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { type Fence, FENCES, MANUAL, promisedOutput, ROOT, titleOf } from "./pages.ts";
@@ -192,14 +193,10 @@ function withoutModuleDoc(source: string): string {
 
 /** Runs an example in a folder of its own, where nothing but the imports is. */
 async function outputInDeno(code: string, args: string[]): Promise<string[]> {
-  const folder = await Deno.makeTempDir();
-  try {
-    await Deno.writeTextFile(`${folder}/deno.json`, JSON.stringify({ imports: IMPORTS }));
-    await Deno.writeTextFile(`${folder}/example.ts`, code);
-    return await outputOf(Deno.execPath(), args, folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using folder = await makeFolder();
+  await Deno.writeTextFile(`${folder.path}/deno.json`, JSON.stringify({ imports: IMPORTS }));
+  await Deno.writeTextFile(`${folder.path}/example.ts`, code);
+  return await outputOf(Deno.execPath(), args, folder.path);
 }
 
 /**

@@ -5,15 +5,11 @@
 import { assert, assertEquals } from "@std/assert";
 import { createRedlock, type Redlock, type RedlockEvent, type RedlockOptions } from "../../mod.ts";
 import { check, list } from "../../src/operate/mod.ts";
+import { makeFolder } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { type ServerGroup, startServer, startServers } from "../support/servers.ts";
 import { plainCommand } from "../support/plain_command.ts";
-import { FENCES } from "./pages.ts";
-
-function codeMarked(mark: string): string {
-  const [{ code }] = FENCES.filter(({ marks }) => marks.includes(mark));
-  return code;
-}
+import { codeMarked } from "./pages.ts";
 
 const lines = codeMarked("hosts").trim().split("\n").filter((line) => !line.startsWith("port "));
 const userLine = lines.find((line) => line.startsWith("user locker "))!;
@@ -42,9 +38,9 @@ Deno.test("docs: the service and the container start the server with the file fo
   assert(codeMarked("unit").includes(`\nExecStart=/usr/bin/redis-server ${file} `));
   assert(codeMarked("compose").includes(`command: valkey-server ${file}\n`));
   assert(codeMarked("compose").includes(`- ${file}:${file}:ro\n`));
-  const folder = await Deno.makeTempDir();
+  await using folder = await makeFolder();
   try {
-    const unit = `${folder}/hasp-node.service`;
+    const unit = `${folder.path}/hasp-node.service`;
     // systemd looks for the program, which need not be where the distributions put it.
     const text = codeMarked("unit").replace("/usr/bin/redis-server", Deno.execPath());
     await Deno.writeTextFile(unit, text);
@@ -54,8 +50,6 @@ Deno.test("docs: the service and the container start the server with the file fo
     assertEquals(complaints, []);
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error; // a system without systemd
-  } finally {
-    await Deno.remove(folder, { recursive: true });
   }
 });
 

@@ -6,8 +6,9 @@
 import { assertEquals } from "@std/assert";
 import { startNodes } from "@hasp/redlock/testing";
 import ts from "typescript";
+import { makeFolder } from "../support/command_line.ts";
 import { plainCommand } from "../support/plain_command.ts";
-import { FENCES, ROOT } from "./pages.ts";
+import { fencesMarked, ROOT } from "./pages.ts";
 
 /** A program that locks a method by the page's decorator, and calls it twice at once. */
 const PROGRAM = `
@@ -35,7 +36,7 @@ console.log(await payments.pay("3").catch(({ code }) => code));
 `;
 
 Deno.test("docs: the decorator for NestJS runs a method once at a time, and the module closes the client", async () => {
-  const [fence] = FENCES.filter(({ marks }) => marks.includes("nest"));
+  const [fence] = fencesMarked("nest");
   const { outputText, diagnostics } = ts.transpileModule(fence.code, {
     compilerOptions: {
       experimentalDecorators: true,
@@ -46,24 +47,20 @@ Deno.test("docs: the decorator for NestJS runs a method once at a time, and the 
   });
   assertEquals(diagnostics, []);
   await using nodes = await startNodes(1);
-  const folder = await Deno.makeTempDir();
-  try {
-    const imports = {
-      "@hasp/redlock": new URL("mod.ts", ROOT).href,
-      "@nestjs/common": new URL("tests/support/nestjs.ts", ROOT).href,
-    };
-    await Deno.writeTextFile(`${folder}/deno.json`, JSON.stringify({ imports }));
-    await Deno.writeTextFile(`${folder}/module.js`, outputText);
-    await Deno.writeTextFile(`${folder}/main.js`, PROGRAM);
-    const { stdout, stderr } = await plainCommand(Deno.execPath(), {
-      args: ["run", "--quiet", "-A", "main.js"],
-      cwd: folder,
-      env: { REDIS_URL: nodes.addresses[0] },
-    }).output();
-    const decoder = new TextDecoder();
-    assertEquals(decoder.decode(stderr), "");
-    assertEquals(decoder.decode(stdout), "LOCK_HELD,paid 1,paid 2\nCLOSED\n");
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using folder = await makeFolder();
+  const imports = {
+    "@hasp/redlock": new URL("mod.ts", ROOT).href,
+    "@nestjs/common": new URL("tests/support/nestjs.ts", ROOT).href,
+  };
+  await Deno.writeTextFile(`${folder.path}/deno.json`, JSON.stringify({ imports }));
+  await Deno.writeTextFile(`${folder.path}/module.js`, outputText);
+  await Deno.writeTextFile(`${folder.path}/main.js`, PROGRAM);
+  const { stdout, stderr } = await plainCommand(Deno.execPath(), {
+    args: ["run", "--quiet", "-A", "main.js"],
+    cwd: folder.path,
+    env: { REDIS_URL: nodes.addresses[0] },
+  }).output();
+  const decoder = new TextDecoder();
+  assertEquals(decoder.decode(stderr), "");
+  assertEquals(decoder.decode(stdout), "LOCK_HELD,paid 1,paid 2\nCLOSED\n");
 });

@@ -67,6 +67,24 @@ export const MANUAL: readonly Page[] = PAGES.filter(({ path }) => !/^(?:\.|tests
 /** The fences of the manual. */
 export const FENCES: readonly Fence[] = MANUAL.flatMap(({ fences }) => fences);
 
+/**
+ * The fences of the manual with this mark, and in this language if one is named.
+ *
+ * @throws {Error} If there is none.
+ */
+export function fencesMarked(mark: string, language?: string): Fence[] {
+  const fences = FENCES.filter((fence) =>
+    fence.marks.includes(mark) && (language === undefined || fence.language === language)
+  );
+  if (fences.length === 0) throw new Error(`No fence is marked ${mark}`);
+  return fences;
+}
+
+/** The code of those fences, one after the other. */
+export function codeMarked(mark: string, language?: string): string {
+  return fencesMarked(mark, language).map(({ code }) => code).join("");
+}
+
 /** Where a fence is, for the names of tests. */
 export function titleOf({ page, line, language }: Fence): string {
   return `${page}:${line} (${language})`;

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertGreater } from "@std/assert";
 import { existsSync } from "node:fs";
 import { SCENARIOS } from "../simulation/support/scenarios.ts";
-import { FENCES, MANUAL, type Page, PAGES, REPOSITORY_URL, ROOT } from "./pages.ts";
+import { codeMarked, FENCES, MANUAL, type Page, PAGES, REPOSITORY_URL, ROOT } from "./pages.ts";
 
 const README_LINES_MAX = 170;
 const RECIPE_LINES_MAX = 20;
@@ -25,7 +25,7 @@ Deno.test("docs: the README has at most 170 lines, and its examples at most 20",
 });
 
 Deno.test("docs: the map of the source shows every folder, and no other", () => {
-  const [{ code }] = FENCES.filter(({ marks }) => marks.includes("areas"));
+  const code = codeMarked("areas");
   const shown = new Set([...code.matchAll(/\b(\w+)\//gu)].map(([, name]) => name));
   const folders = [...Deno.readDirSync(new URL("src/", ROOT))]
     .filter(({ isDirectory }) => isDirectory).map(({ name }) => name);

@@ -7,21 +7,16 @@ import { createRedlock, type RedlockEvent } from "../../mod.ts";
 import { check } from "../../src/operate/mod.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import { findRedisServer } from "../../scripts/find_redis.ts";
+import { makeFolder } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import * as scripts from "../support/scripts.ts";
 import { listFiles, readSource } from "../support/source_code.ts";
 import { startServer, startServers } from "../support/servers.ts";
-import { type Fence, FENCES, PAGES } from "./pages.ts";
+import { codeMarked, type Fence, FENCES, PAGES } from "./pages.ts";
 
 /** Long enough for a busy machine; no test waits for it if all is well. */
 const WAIT_MS = 20_000;
-
-function codeMarked(mark: string): string {
-  const fences = FENCES.filter(({ marks }) => marks.includes(mark));
-  assert(fences.length > 0, `no fence is marked ${mark}`);
-  return fences.map(({ code }) => code).join("");
-}
 
 const { text: operations } = PAGES.find(({ path }) => path === "docs/operations.md")!;
 
@@ -195,29 +190,25 @@ Deno.test({
     const ports = shown.map(freePort);
     const script = shown.reduce((text, port, at) => text.replaceAll(port, ports[at]), code);
     const [start, stop] = script.split(/^# .*$/mu);
-    const folder = await Deno.makeTempDir();
+    await using folder = await makeFolder();
     const shell = async (text: string) => {
       const PATH = `${dirname(redisServer)}:${Deno.env.get("PATH")}`;
       const { success, stderr } = await plainCommand("sh", {
         args: ["-ec", text],
-        cwd: folder,
+        cwd: folder.path,
         env: { PATH },
         stdout: "null",
       }).output();
       assert(success, new TextDecoder().decode(stderr));
     };
+    await shell(start);
     try {
-      await shell(start);
-      try {
-        const addresses = ports.map((port) => `redis://127.0.0.1:${port}`);
-        await using redlock = createRedlock(addresses, { nodeTimeoutMs: 1_000 });
-        await eventually(async () => assert((await check(redlock)).ok), WAIT_MS);
-        assertEquals(await redlock.using("report", () => "done"), "done");
-      } finally {
-        await shell(stop);
-      }
+      const addresses = ports.map((port) => `redis://127.0.0.1:${port}`);
+      await using redlock = createRedlock(addresses, { nodeTimeoutMs: 1_000 });
+      await eventually(async () => assert((await check(redlock)).ok), WAIT_MS);
+      assertEquals(await redlock.using("report", () => "done"), "done");
     } finally {
-      await Deno.remove(folder, { recursive: true });
+      await shell(stop);
     }
   },
 });

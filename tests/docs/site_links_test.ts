@@ -5,6 +5,7 @@
 import { assertEquals } from "@std/assert";
 import { checkLinks } from "../../scripts/docs/links.ts";
 import { anchorOf, REPOSITORY_URL, siteLink } from "../../scripts/docs/names.ts";
+import { makeFolder } from "../support/command_line.ts";
 
 Deno.test("siteLink() leads to the site's own pages, and to GitHub for other files", () => {
   const links: [link: string, page: string, expected: string][] = [
@@ -26,25 +27,21 @@ Deno.test("anchorOf() makes GitHub's anchors", () => {
 });
 
 Deno.test("checkLinks() finds links to pages, files and anchors that are missing", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
-    const links = [
-      "there",
-      "there#a",
-      "there#b",
-      "missing",
-      "/redlock/x.js",
-      "/there",
-      "https://a.b",
-    ];
-    const page = links.map((link) => `<a href="${link}">`).join("");
-    await Deno.writeTextFile(`${folder}/index.html`, page);
-    await Deno.writeTextFile(`${folder}/there.html`, '<h2 id="a">');
-    const { followed, broken } = await checkLinks(folder, "/redlock/");
-    assertEquals(followed, 6);
-    const wrong = ["there#b", "missing", "/redlock/x.js", "/there"];
-    assertEquals(broken, wrong.map((link) => `the first page: ${link}`));
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using folder = await makeFolder();
+  const links = [
+    "there",
+    "there#a",
+    "there#b",
+    "missing",
+    "/redlock/x.js",
+    "/there",
+    "https://a.b",
+  ];
+  const page = links.map((link) => `<a href="${link}">`).join("");
+  await Deno.writeTextFile(`${folder.path}/index.html`, page);
+  await Deno.writeTextFile(`${folder.path}/there.html`, '<h2 id="a">');
+  const { followed, broken } = await checkLinks(folder.path, "/redlock/");
+  assertEquals(followed, 6);
+  const wrong = ["there#b", "missing", "/redlock/x.js", "/there"];
+  assertEquals(broken, wrong.map((link) => `the first page: ${link}`));
 });

@@ -9,19 +9,12 @@ import { SOURCE_EDITION } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { reservePort } from "../support/ports.ts";
-import { FENCES, PAGES, promisedOutput, ROOT } from "./pages.ts";
+import { codeMarked, PAGES, promisedOutput, ROOT } from "./pages.ts";
 
 const RUN_WITHIN_MS = 60_000;
 
 const redisServer = await findRedisServer();
 const { text: operations } = PAGES.find(({ path }) => path === "docs/operations.md")!;
-function codeMarked(language: string, mark: string): string {
-  const [{ code }] = FENCES.filter((fence) =>
-    fence.language === language && fence.marks.includes(mark)
-  );
-  return code;
-}
-
 /**
  * A place with the certificates of the page, and three servers with its configuration, all on this
  * host.
@@ -61,7 +54,7 @@ async function startPlace() {
     },
     /** Makes the certificates. */
     async certify(): Promise<void> {
-      const code = codeMarked("sh", "certificates").replace("IP:10.0.0.1", "IP:127.0.0.1");
+      const code = codeMarked("certificates", "sh").replace("IP:10.0.0.1", "IP:127.0.0.1");
       assertEquals(code.match(/^openssl /gmu)?.length, 3);
       await place.run("sh", ["-ec", code]);
     },
@@ -74,9 +67,9 @@ async function startPlace() {
   };
   try {
     await place.certify();
-    const shared = codeMarked("conf", "hosts").split("\n").filter((line) => !/^port /u.test(line));
+    const shared = codeMarked("hosts", "conf").split("\n").filter((line) => !/^port /u.test(line));
     for (const port of ports) {
-      const own = place.placed(codeMarked("conf", "tls")).replace(
+      const own = place.placed(codeMarked("tls", "conf")).replace(
         "tls-port 6379",
         `tls-port ${port}`,
       );
@@ -111,9 +104,9 @@ Deno.test("docs: nodes with the certificates and configuration for TLS let in cl
   const hasp = `#!/bin/sh\nexec ${SOURCE_EDITION.map((word) => `'${word}'`).join(" ")} "$@"\n`;
   await Deno.writeTextFile(`${place.folder}/hasp`, hasp, { mode: 0o755 });
   const PATH = `${place.folder}:${Deno.env.get("PATH")}`;
-  const report = await place.run("sh", ["-ec", place.placed(codeMarked("sh", "tls"))], { PATH });
+  const report = await place.run("sh", ["-ec", place.placed(codeMarked("tls", "sh"))], { PATH });
   assert(/^3 of 3 nodes answered[^]*^no problems found/mu.test(report), report);
-  const example = codeMarked("TypeScript", "tls");
+  const example = codeMarked("tls", "TypeScript");
   const imports = { "@hasp/redlock": new URL("mod.ts", ROOT).href };
   await Deno.writeTextFile(`${place.folder}/deno.json`, JSON.stringify({ imports }));
   await Deno.writeTextFile(`${place.folder}/example.ts`, place.placed(example));

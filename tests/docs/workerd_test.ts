@@ -6,9 +6,9 @@ import { startConsumer } from "../../scripts/package/consumer.ts";
 import { nodePath } from "../../scripts/package/tools.ts";
 import { startWorker } from "../runtime/processes.ts";
 import { bundleWorker } from "../runtime/runtimes.ts";
-import { FENCES, promisedOutput, titleOf } from "./pages.ts";
+import { fencesMarked, promisedOutput, titleOf } from "./pages.ts";
 
-const fences = FENCES.filter(({ marks }) => marks.includes("workerd"));
+const fences = fencesMarked("workerd");
 
 /** A Worker cannot listen, so the servers in memory run outside of it. */
 const START_NODES = `const startNodes = (count: number) => Promise.resolve({

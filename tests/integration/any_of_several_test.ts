@@ -13,12 +13,11 @@ import { startServers } from "../support/servers.ts";
 import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
 import { openClients, queueOfLength, soon } from "../support/waiting_clients.ts";
 
-const shared = shareServers(5);
+const { test } = shareServers(5);
 const NAMES = slots("gpu", 3);
 const ANY = { any: true } as const;
 
-Deno.test("of an idle pool, a lock costs each node one SET and one EVALSHA, and is on one resource", async () => {
-  await using servers = shared.lend();
+test("of an idle pool, a lock costs each node one SET and one EVALSHA, and is on one resource", async (servers) => {
   await using redlock = createRedlock(servers.urls);
   await warmUp(redlock, servers);
   const names: string[] = [];
@@ -106,8 +105,7 @@ Deno.test("callers of one, of any and of another library never have one resource
   }
 });
 
-Deno.test("a node that is filled with other types than locks and queues fails, and the others decide", async () => {
-  await using servers = shared.lend();
+test("a node that is filled with other types than locks and queues fails, and the others decide", async (servers) => {
   await using clients = openClients(servers.urls, 2);
   for (const name of NAMES) await servers[0].command("RPUSH", `hasp:queue:${name}`, "x");
   const locks = await Promise.all(NAMES.map((name) => clients[0].acquire(name)));

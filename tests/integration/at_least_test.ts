@@ -5,10 +5,9 @@ import { createRedlock } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
 
-const shared = shareServers(3);
+const { test } = shareServers(3);
 
-Deno.test("using() with atLeastMs runs a job once for clients that come late, also when the first has closed", async () => {
-  await using servers = shared.lend();
+test("using() with atLeastMs runs a job once for clients that come late, also when the first has closed", async (servers) => {
   const runs: number[] = [];
   const options = { waitMs: 0, ttlMs: 60_000, atLeastMs: 60_000 };
   for (const machine of [1, 2, 3]) {
@@ -20,8 +19,7 @@ Deno.test("using() with atLeastMs runs a job once for clients that come late, al
   assert(lives.every((ms) => ms > 30_000 && ms <= 60_000), `${lives}`);
 });
 
-Deno.test("lead() passes from one client to the next that waits, and ends without a key", async () => {
-  await using servers = shared.lend();
+test("lead() passes from one client to the next that waits, and ends without a key", async (servers) => {
   const leaders: string[] = [];
   const stops = [new AbortController(), new AbortController()];
   const leading = stops.map(async ({ signal }, index) => {

@@ -14,7 +14,7 @@ import type { FaultProxy } from "../../src/testing/mod.ts";
 import { onAll, shareServers, startProxies } from "../support/shared_servers.ts";
 import { type RedisServer, startServers } from "../support/servers.ts";
 
-const shared = shareServers(3);
+const { test } = shareServers(3);
 
 /** More than a client has under way. */
 const MANY = 3 * ROUNDS_MAX;
@@ -27,8 +27,7 @@ function acquireMany(redlock: Redlock, options: RedlockOptions = {}): Promise<Lo
   return Promise.all(resources.map((resource) => redlock.acquire(resource, options)));
 }
 
-Deno.test("a crowd of locks is taken in one tick, though no call may wait, and released in another", async () => {
-  await using servers = shared.lend();
+test("a crowd of locks is taken in one tick, though no call may wait, and released in another", async (servers) => {
   await using redlock = createRedlock(servers.urls, { ...LONG, waitMs: 0 });
   const locks = await acquireMany(redlock);
   const released = await Promise.all(locks.map((lock) => lock.release()));
@@ -36,8 +35,7 @@ Deno.test("a crowd of locks is taken in one tick, though no call may wait, and r
   await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]));
 });
 
-Deno.test("close() deletes the keys of a crowd of locks", async () => {
-  await using servers = shared.lend();
+test("close() deletes the keys of a crowd of locks", async (servers) => {
   await using redlock = createRedlock(servers.urls, LONG);
   const locks = await acquireMany(redlock);
   await eventually(async () => { // a quorum decides, and one node may be behind
@@ -48,8 +46,7 @@ Deno.test("close() deletes the keys of a crowd of locks", async () => {
   assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]);
 });
 
-Deno.test("close() deletes the keys of a crowd whose releases wait for others", async () => {
-  await using servers = shared.lend();
+test("close() deletes the keys of a crowd whose releases wait for others", async (servers) => {
   await using redlock = createRedlock(servers.urls, LONG);
   const locks = await acquireMany(redlock);
   const released = Promise.allSettled(locks.map((lock) => lock.release()));
@@ -177,8 +174,7 @@ for (const { what, before = [], during, stays } of FAULTS) {
   });
 }
 
-Deno.test("a crowd that extends itself at the same time loses nothing", async () => {
-  await using servers = shared.lend();
+test("a crowd that extends itself at the same time loses nothing", async (servers) => {
   await using redlock = createRedlock(servers.urls, { ...LONG, ttlMs: 9_000, autoExtend: true });
   const locks = await acquireMany(redlock);
   let leastMs = Infinity;
@@ -190,8 +186,7 @@ Deno.test("a crowd that extends itself at the same time loses nothing", async ()
   assertGreater(leastMs, 0);
 });
 
-Deno.test("a crowd costs a server few commands to release", async () => {
-  await using servers = shared.lend();
+test("a crowd costs a server few commands to release", async (servers) => {
   await using redlock = createRedlock(servers.urls, LONG);
   const locks = await acquireMany(redlock);
   const calls = async () => {
@@ -231,8 +226,7 @@ for (
     ["EXTEND_MANY", EXTEND_MANY, EXTEND, [VALUE, "120000"]],
   ] as const
 ) {
-  Deno.test(`${what} replies and does for each key what ${what.slice(0, -5)} does for one`, async () => {
-    await using servers = shared.lend();
+  test(`${what} replies and does for each key what ${what.slice(0, -5)} does for one`, async (servers) => {
     await using clients = new AsyncDisposableStack();
     const [first, second] = await Promise.all(servers.slice(0, 2).map(({ url }) => connect(url)));
     for (const client of [first, second]) clients.use(client);

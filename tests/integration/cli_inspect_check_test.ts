@@ -4,14 +4,13 @@
  */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { hasp } from "../support/command_line.ts";
+import { hasp, makeFolder } from "../support/command_line.ts";
 import { startServers } from "../support/servers.ts";
 import { holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 
-const shared = shareServers(3);
+const { test } = shareServers(3);
 
-Deno.test("hasp inspect --json prints what a program needs", async () => {
-  await using servers = shared.lend();
+test("hasp inspect --json prints what a program needs", async (servers) => {
   await onAll(servers, "SET", "app:job", "no lock");
   const args = ["inspect", "job", "other", "--json", "--key-prefix", "app:"];
   const { code, stdout } = await hasp(args, servers);
@@ -23,8 +22,7 @@ Deno.test("hasp inspect --json prints what a program needs", async () => {
   assertEquals([other.held, other.error, other.votes.length], [false, null, 3]);
 });
 
-Deno.test("hasp inspect ends with 121 if a quorum cannot be asked, and shows the rest", async () => {
-  await using servers = shared.lend();
+test("hasp inspect ends with 121 if a quorum cannot be asked, and shows the rest", async (servers) => {
   const urls = [servers.urls[0], "redis://127.0.0.1:1", "redis://127.0.0.1:2"];
   const { code, stdout, stderr } = await hasp(["inspect", "job"], { urls });
   assertEquals(code, 121);
@@ -32,10 +30,10 @@ Deno.test("hasp inspect ends with 121 if a quorum cannot be asked, and shows the
   assertMatch(stderr, /^hasp: Cannot inspect lock "job": 1 of 3 nodes answered, 1 free, 2 failed/);
 });
 
-Deno.test("hasp takes the prefix of keys from an option, a variable or the file with the addresses, and shows the key", async () => {
-  await using servers = shared.lend();
+test("hasp takes the prefix of keys from an option, a variable or the file with the addresses, and shows the key", async (servers) => {
   await holdByAnother(servers, "app:job", 65_000);
-  const file = await Deno.makeTempFile();
+  await using folder = await makeFolder();
+  const file = `${folder.path}/nodes`;
   await Deno.writeTextFile(file, `${servers.urls.join("\n")}\nkey-prefix app:\n`);
   const HASP_NODES_FILE = file;
   const cases: [args: string[], env: Record<string, string>, key: string, state: string][] = [
@@ -45,23 +43,18 @@ Deno.test("hasp takes the prefix of keys from an option, a variable or the file 
     [["--key-prefix", "c:"], { HASP_NODES_FILE, HASP_KEY_PREFIX: "b:" }, "c:job", "free"],
     [servers.urls.flatMap((url) => ["--node", url]), { HASP_NODES_FILE }, "job", "free"],
   ];
-  try {
-    for (const [args, env, key, state] of cases) {
-      const { stdout } = await hasp(["inspect", "job", ...args], { urls: [], env });
-      assertMatch(stdout, new RegExp(`^${key} +${state} `, "mu"));
-    }
-    const env = { HASP_NODES_FILE };
-    const release = ["release", "job", "--holder", "00000000"];
-    assertMatch((await hasp(release, { urls: [], env })).stderr, /release app:job: \S+ holds it/u);
-    const listed = await hasp(["list"], { urls: [], env });
-    assertMatch(listed.stdout, /^app:job +held /mu);
-  } finally {
-    await Deno.remove(file);
+  for (const [args, env, key, state] of cases) {
+    const { stdout } = await hasp(["inspect", "job", ...args], { urls: [], env });
+    assertMatch(stdout, new RegExp(`^${key} +${state} `, "mu"));
   }
+  const env = { HASP_NODES_FILE };
+  const release = ["release", "job", "--holder", "00000000"];
+  assertMatch((await hasp(release, { urls: [], env })).stderr, /release app:job: \S+ holds it/u);
+  const listed = await hasp(["list"], { urls: [], env });
+  assertMatch(listed.stdout, /^app:job +held /mu);
 });
 
-Deno.test("hasp says that a name is no pattern, and lists by prefixes", async () => {
-  await using servers = shared.lend();
+test("hasp says that a name is no pattern, and lists by prefixes", async (servers) => {
   await holdByAnother(servers, "stuck:1", 65_000);
   for (const command of ["inspect", "release"]) {
     const holder = command === "release" ? ["--holder", "00000000"] : [];
@@ -75,8 +68,7 @@ Deno.test("hasp says that a name is no pattern, and lists by prefixes", async ()
   }
 });
 
-Deno.test("hasp check ends with 1 if there is an error, with --json too", async () => {
-  await using servers = shared.lend();
+test("hasp check ends with 1 if there is an error, with --json too", async (servers) => {
   const urls = [servers.urls[0], "redis://127.0.0.1:1", "redis://127.0.0.1:2"];
   const text = await hasp(["check"], { urls });
   assertEquals(text.code, 1);
@@ -87,8 +79,7 @@ Deno.test("hasp check ends with 1 if there is an error, with --json too", async 
   assertEquals([report.ok, report.nodes.length], [false, 3]);
 });
 
-Deno.test("hasp check --fail-on ends with 1 if a finding is at least that severe", async () => {
-  await using servers = shared.lend();
+test("hasp check --fail-on ends with 1 if a finding is at least that severe", async (servers) => {
   const urls = [...servers.urls.slice(0, 2), "redis://127.0.0.1:1"]; // one of three nodes is down
   const codes = ["error", "warning", "info"].map(async (severity) => {
     const { code, stdout } = await hasp(["check", "--fail-on", severity], { urls });
@@ -167,8 +158,7 @@ Deno.test("hasp prints no password of an address that stands in the wrong place"
   }
 });
 
-Deno.test("hasp takes an empty variable for one that is not set", async () => {
-  await using servers = shared.lend();
+test("hasp takes an empty variable for one that is not set", async (servers) => {
   const env = { HASP_CA_FILE: "", HASP_CERT_FILE: "", HASP_KEY_FILE: "", HASP_KEY_PREFIX: "" };
   const { code, stderr } = await hasp(["check"], { urls: servers.urls, env });
   assertEquals([code, stderr], [0, ""]);

@@ -12,7 +12,7 @@ import { gone, onAll, shareServers } from "../support/shared_servers.ts";
  */
 const STALLED_MS = 300;
 
-const shared = shareServers(3);
+const { test } = shareServers(3);
 
 /** A command for the shell. */
 function sh(script: string): string[] {
@@ -45,8 +45,7 @@ async function startFamily(options: readonly string[], urls: readonly string[], 
 }
 
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const) {
-  Deno.test(`hasp run passes ${signal} on, and returns the code of the command`, async () => {
-    await using servers = shared.lend();
+  test(`hasp run passes ${signal} on, and returns the code of the command`, async (servers) => {
     const trap = `trap 'echo caught; exit 9' ${signal.slice(3)}`;
     const script = `${QUIET}; ${trap}; echo ready; while :; do sleep 0.1; done`;
     await using program = startHasp(["run", "-r", "job", ...sh(script)], servers);
@@ -58,8 +57,7 @@ for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGU
   });
 }
 
-Deno.test("hasp run passes a signal to all that the command has started", async () => {
-  await using servers = shared.lend();
+test("hasp run passes a signal to all that the command has started", async (servers) => {
   await using family = await startFamily([], servers.urls);
   family.program.signal("SIGTERM");
   assertEquals((await family.program.end()).code, 143);
@@ -74,8 +72,7 @@ const STUBBORN_CHILD = FAMILY.replace(
 );
 
 for (const [who, script] of [["command", STUBBORN_FAMILY], ["child of it", STUBBORN_CHILD]]) {
-  Deno.test(`hasp run kills a ${who} that does not end, and all others, after the grace period`, async () => {
-    await using servers = shared.lend();
+  test(`hasp run kills a ${who} that does not end, and all others, after the grace period`, async (servers) => {
     const times = ["--ttl", "3s", "--grace", "500ms"];
     await using family = await startFamily(times, servers.urls, script);
     await onAll(servers, "DEL", "job");
@@ -121,8 +118,7 @@ Deno.test("hasp run asks the command to end before its lock expires, and kills i
   assertLess(Number(onTime), expiresAtMs);
 });
 
-Deno.test("hasp run reports a lock that was gone at the end, whatever the command returned", async () => {
-  await using servers = shared.lend();
+test("hasp run reports a lock that was gone at the end, whatever the command returned", async (servers) => {
   await using program = startHasp(["run", "-r", "job", ...sh("echo ready; read line")], servers);
   await program.line("ready");
   await onAll(servers, "DEL", "job");
@@ -145,8 +141,7 @@ Deno.test("hasp run returns the code of the command if the release fails, and sa
   assertMatch(stderr, /^hasp: Cannot release lock "job": .*; the lock expires with its TTL\n$/);
 });
 
-Deno.test("a command does not outlive hasp, even if that is killed by SIGKILL", async () => {
-  await using servers = shared.lend();
+test("a command does not outlive hasp, even if that is killed by SIGKILL", async (servers) => {
   await using family = await startFamily([], servers.urls, STUBBORN_FAMILY);
   const startMs = performance.now();
   family.program.signal("SIGKILL");
@@ -155,8 +150,7 @@ Deno.test("a command does not outlive hasp, even if that is killed by SIGKILL", 
   assertEquals(await onAll(servers, "EXISTS", "job"), [1, 1, 1]);
 });
 
-Deno.test("a command does not outlive its lock, even if hasp is stopped by SIGSTOP", async () => {
-  await using servers = shared.lend();
+test("a command does not outlive its lock, even if hasp is stopped by SIGSTOP", async (servers) => {
   const times = ["--ttl", "5s", "--grace", "0"];
   await using family = await startFamily(times, servers.urls, STUBBORN_FAMILY);
   // Once the lock was extended, so that the watcher's first limit is not its last.
@@ -184,8 +178,7 @@ async function processesGoneBefore(pids: number[], over: () => Promise<boolean>)
   });
 }
 
-Deno.test("hasp run --foreground leaves the command in its own process group", async () => {
-  await using servers = shared.lend();
+test("hasp run --foreground leaves the command in its own process group", async (servers) => {
   const groupOf = 'ps -o pgid= -p $$ | tr -d " "; echo ready; read line';
   for (const options of [[], ["--foreground"]]) {
     await using program = startHasp(["run", "-r", "job", ...options, ...sh(groupOf)], servers);

@@ -6,15 +6,14 @@ import { eventually } from "../support/eventually.ts";
 import { startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 
-const shared = shareServers(3);
+const { test } = shareServers(3);
 
 /** A command for the shell. */
 function sh(script: string): string[] {
   return ["--", "sh", "-c", script];
 }
 
-Deno.test("hasp run gives the command its resource, a token, input and output, and returns its code", async () => {
-  await using servers = shared.lend();
+test("hasp run gives the command its resource, a token, input and output, and returns its code", async (servers) => {
   const script = 'echo "$HASP_RESOURCE $HASP_FENCING_TOKEN"; cat; echo problem >&2; exit 7';
   await using program = startHasp(["run", "-r", "backup", ...sh(script)], servers);
   await program.write("from the input");
@@ -25,8 +24,7 @@ Deno.test("hasp run gives the command its resource, a token, input and output, a
   await gone(servers, "backup");
 });
 
-Deno.test("hasp run holds the lock while the command runs, longer than its TTL", async () => {
-  await using servers = shared.lend();
+test("hasp run holds the lock while the command runs, longer than its TTL", async (servers) => {
   const times = ["--ttl", "4s", "--grace", "300ms"]; // so a stall of two seconds ends nothing
   const args = ["run", "-r", "backup", ...times, ...sh("echo begun; cat; echo ended")];
   await using program = startHasp(args, servers);
@@ -44,8 +42,7 @@ Deno.test("hasp run holds the lock while the command runs, longer than its TTL",
   await gone(servers, "backup");
 });
 
-Deno.test("hasp run gives each lock a greater token, and none with --no-fencing", async () => {
-  await using servers = shared.lend();
+test("hasp run gives each lock a greater token, and none with --no-fencing", async (servers) => {
   const script = 'echo "token ${HASP_FENCING_TOKEN-none}"';
   const tokenOf = async (...options: string[]) => {
     const given = { urls: servers.urls, env: { HASP_FENCING_TOKEN: "of another" } };
@@ -57,8 +54,7 @@ Deno.test("hasp run gives each lock a greater token, and none with --no-fencing"
   assertEquals(await tokenOf("--no-fencing"), "none");
 });
 
-Deno.test("hasp run locks several resources, all or none", async () => {
-  await using servers = shared.lend();
+test("hasp run locks several resources, all or none", async (servers) => {
   const args = ["run", "-r", "first", "-r", "second", "-w", "0", ...sh('echo "$HASP_RESOURCE"')];
   assertEquals((await hasp(args, servers)).stdout, "first\nsecond\n");
   await holdByAnother(servers, "second");
@@ -70,8 +66,7 @@ Deno.test("hasp run locks several resources, all or none", async () => {
   assertMatch(stderr, /HASP_RESOURCE has 140001 bytes, and Linux allows 131057$/m);
 });
 
-Deno.test("hasp run --held-exit-code chooses the code for a lock that somebody else holds", async () => {
-  await using servers = shared.lend();
+test("hasp run --held-exit-code chooses the code for a lock that somebody else holds", async (servers) => {
   await holdByAnother(servers, "backup");
   const run = (code: string) =>
     hasp(["run", "-r", "backup", "-w", "0", "-E", code, ...sh("echo ran")], servers);
@@ -81,8 +76,7 @@ Deno.test("hasp run --held-exit-code chooses the code for a lock that somebody e
   assertMatch(wrong.stderr, /It must be an integer from 0 to 255/);
 });
 
-Deno.test("hasp run --verbose says what happens to the lock, and --on-held skip that it skipped", async () => {
-  await using servers = shared.lend();
+test("hasp run --verbose says what happens to the lock, and --on-held skip that it skipped", async (servers) => {
   const run = (...options: string[]) =>
     hasp(["run", "-r", "backup", "--label", "me", ...options, ...sh("echo ran; exit 7")], servers);
   const { code, stdout, stderr } = await run("--verbose");
@@ -98,8 +92,7 @@ Deno.test("hasp run --verbose says what happens to the lock, and --on-held skip 
   assertMatch(skipped.stderr, /^hasp: skipped "backup": holder [\da-f]{8}$/m);
 });
 
-Deno.test("hasp run --json says the same, and its errors, in lines of JSON", async () => {
-  await using servers = shared.lend();
+test("hasp run --json says the same, and its errors, in lines of JSON", async (servers) => {
   const run = async (...options: string[]) => {
     const args = ["run", "-r", "backup", "--json", ...options, ...sh("exit 7")];
     const { code, stderr } = await hasp(args, servers);
@@ -119,8 +112,7 @@ Deno.test("hasp run --json says the same, and its errors, in lines of JSON", asy
   assertMatch(held.lines.at(-1).text, /^Cannot acquire lock "backup": /);
 });
 
-Deno.test("hasp run --at-least ends with its command, and keeps the resource locked for the rest of the time", async () => {
-  await using servers = shared.lend();
+test("hasp run --at-least ends with its command, and keeps the resource locked for the rest of the time", async (servers) => {
   const run = (atLeast: string, script: string) =>
     hasp(["run", "-r", "backup", "-w", "0", "--at-least", atLeast, ...sh(script)], servers);
   assertEquals((await run("1h", "exit 7")).code, 7);
@@ -132,8 +124,7 @@ Deno.test("hasp run --at-least ends with its command, and keeps the resource loc
   assertEquals(await onAll(servers, "EXISTS", "backup"), [0, 0, 0]);
 });
 
-Deno.test("hasp run --at-least keeps nothing if a signal comes before the command begins", async () => {
-  await using servers = shared.lend();
+test("hasp run --at-least keeps nothing if a signal comes before the command begins", async (servers) => {
   await holdByAnother(servers, "backup");
   const args = ["run", "-r", "backup", "-w", "forever", "--at-least", "1h", ...sh("echo ran")];
   await using program = startHasp(args, servers);
@@ -156,8 +147,7 @@ Deno.test("hasp run does not take nodes that hang for nodes on which the lock is
   assertMatch(stderr, /^hasp: Cannot inspect lock "backup": 2 of 5 nodes answered/);
 });
 
-Deno.test("hasp run skips nothing if machines deny each other the lock, and nobody holds it", async () => {
-  await using servers = shared.lend();
+test("hasp run skips nothing if machines deny each other the lock, and nobody holds it", async (servers) => {
   for (const index of [0, 1]) await servers[index].command("SET", "backup", `machine ${index}`);
   const args = ["run", "-r", "backup", "-w", "0", "--on-held", "skip", ...sh("echo ran")];
   const { code, stdout, stderr } = await hasp(args, servers);
@@ -165,8 +155,7 @@ Deno.test("hasp run skips nothing if machines deny each other the lock, and nobo
   assertMatch(stderr, /^hasp: Cannot acquire lock "backup"/);
 });
 
-Deno.test("hasp run ends with 125 if the command line is wrong, and runs nothing", async () => {
-  await using servers = shared.lend();
+test("hasp run ends with 125 if the command line is wrong, and runs nothing", async (servers) => {
   const cases: [args: string[], problem: string][] = [
     [["-r", "backup"], "missing required argument 'command'"],
     [sh("echo ran"), "required option '-r, --resource <name>' not specified"],
@@ -199,8 +188,7 @@ Deno.test("hasp run ends with 125 if the command line is wrong, and runs nothing
   }
 });
 
-Deno.test("hasp run leaves the options of the command to the command, with and without --", async () => {
-  await using servers = shared.lend();
+test("hasp run leaves the options of the command to the command, with and without --", async (servers) => {
   for (const separator of [[], ["--"]]) {
     const args = ["run", "-r", "backup", ...separator, "echo", "--help", "-r", "--", "x"];
     assertEquals((await hasp(args, servers)).stdout, "--help -r -- x\n");

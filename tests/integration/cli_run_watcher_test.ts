@@ -15,7 +15,7 @@ import { plainCommand } from "../support/plain_command.ts";
 import { Program } from "../support/programs.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
 
-const shared = shareServers(3);
+const { test } = shareServers(3);
 
 /** The process that watches over the command of a `hasp`. */
 function watcherOf({ pid }: Program): number {
@@ -54,8 +54,7 @@ function groupOf(pid: number): number {
 }
 
 for (const [how, ttl] of [["the loss of its lock", "3s"], ["SIGKILL", "10m"], ["SIGSTOP", "3s"]]) {
-  Deno.test(`process groups that a command has made end at ${how}`, async () => {
-    await using servers = shared.lend();
+  test(`process groups that a command has made end at ${how}`, async (servers) => {
     const { program, pids } = await startOwnGroup(servers.urls, "--ttl", ttl);
     await using _ = program;
     if (how.startsWith("SIG")) program.signal(how as Deno.Signal);
@@ -68,8 +67,7 @@ for (const [how, ttl] of [["the loss of its lock", "3s"], ["SIGKILL", "10m"], ["
   });
 }
 
-Deno.test("hasp run passes signals to process groups that the command has made", async () => {
-  await using servers = shared.lend();
+test("hasp run passes signals to process groups that the command has made", async (servers) => {
   const inGroup = "trap 'echo caught; exit' USR1; echo ready; while :; do sleep 0.1; done";
   const script = `trap : USR1; timeout 600 sh -c "${inGroup}"; exit 9`;
   const args = ["run", "-r", "job", "--", "sh", "-c", `exec 2>/dev/null; ${script}`];
@@ -81,8 +79,7 @@ Deno.test("hasp run passes signals to process groups that the command has made",
   assertEquals([code, stderr], [9, ""]);
 });
 
-Deno.test("hasp run returns the code of a command that ends in time while hasp is stopped", async () => {
-  await using servers = shared.lend();
+test("hasp run returns the code of a command that ends in time while hasp is stopped", async (servers) => {
   const args = ["run", "-r", "job", "--ttl", "2s", "--", "sh", "-c", "echo ready; read x; exit 7"];
   await using program = startHasp(args, servers);
   await program.line("ready");
@@ -95,8 +92,7 @@ Deno.test("hasp run returns the code of a command that ends in time while hasp i
   assertEquals([code, stderr], [7, ""]);
 });
 
-Deno.test("hasp run ends the command if its watcher is killed", async () => {
-  await using servers = shared.lend();
+test("hasp run ends the command if its watcher is killed", async (servers) => {
   await using program = startHasp(
     ["run", "-r", "job", "--", "sh", "-c", "echo ready; cat"],
     servers,
@@ -110,8 +106,7 @@ Deno.test("hasp run ends the command if its watcher is killed", async () => {
   ]);
 });
 
-Deno.test("hasp run ends if its watcher is stopped", async () => {
-  await using servers = shared.lend();
+test("hasp run ends if its watcher is stopped", async (servers) => {
   const args = ["run", "-r", "job", "--", "sh", "-c", "echo ready; read x; exit 7"];
   await using program = startHasp(args, servers);
   await program.line("ready");
@@ -122,8 +117,7 @@ Deno.test("hasp run ends if its watcher is stopped", async () => {
   await processGone(watcher);
 });
 
-Deno.test("the watcher of a command has a name of its own, ignores signals to all, and leaves nothing", async () => {
-  await using servers = shared.lend();
+test("the watcher of a command has a name of its own, ignores signals to all, and leaves nothing", async (servers) => {
   const args = ["run", "-r", "job", "--ttl", "1s", "--", "sh", "-c", "echo ready; read x; exit 7"];
   await using program = startHasp(args, servers);
   await program.line("ready");
@@ -139,8 +133,7 @@ Deno.test("the watcher of a command has a name of its own, ignores signals to al
   for (const pid of [watcher, ...pids]) await processGone(pid);
 });
 
-Deno.test("a watcher that cannot wait kills the command", async () => {
-  await using servers = shared.lend();
+test("a watcher that cannot wait kills the command", async (servers) => {
   await using folder = await makeFolder();
   await Deno.writeTextFile(`${folder.path}/sleep`, "#!/bin/sh\nexit 1\n", { mode: 0o755 });
   const env = { PATH: `${folder.path}:${Deno.env.get("PATH")}` };
@@ -150,16 +143,14 @@ Deno.test("a watcher that cannot wait kills the command", async () => {
 });
 
 for (const PATH of ["", "/no/such/folder"]) {
-  Deno.test(`hasp run needs no programs from PATH, which may be '${PATH}'`, async () => {
-    await using servers = shared.lend();
+  test(`hasp run needs no programs from PATH, which may be '${PATH}'`, async (servers) => {
     const args = ["run", "-r", "job", "--", "/bin/sh", "-c", "/bin/sleep 0.5; exit 7"];
     const result = await hasp(args, { urls: servers.urls, env: { PATH } });
     assertEquals(result, { code: 7, stdout: "", stderr: "" });
   });
 }
 
-Deno.test("hasp run passes on variables with any name", async () => {
-  await using servers = shared.lend();
+test("hasp run passes on variables with any name", async (servers) => {
   const env = { "discovery.type": "single", "my-var": "two words\nand a line", "-u": "x=y" };
   const args = ["run", "-r", "job", "--", "env", "-0"];
   await using program = startHasp(args, { urls: servers.urls, env });
@@ -171,8 +162,7 @@ Deno.test("hasp run passes on variables with any name", async () => {
   assertEquals(code, 127); // `env` would take it for a variable, and print the others
 });
 
-Deno.test("hasp run passes on open files in Deno", async () => {
-  await using servers = shared.lend();
+test("hasp run passes on open files in Deno", async (servers) => {
   await using folder = await makeFolder();
   const file = `${folder.path}/three`;
   await Deno.writeTextFile(file, "from file descriptor 3\n");

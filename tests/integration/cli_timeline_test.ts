@@ -2,48 +2,49 @@
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
-import { hasp } from "../support/command_line.ts";
+import { hasp, makeFolder } from "../support/command_line.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { holdByAnother, shareServers } from "../support/shared_servers.ts";
 
-const shared = shareServers(3);
+const { test } = shareServers(3);
 
 /** A module as a specifier in a program. */
 function pathOf(path: string): string {
   return JSON.stringify(new URL(path, import.meta.url).href);
 }
 
-Deno.test("hasp timeline draws what hasp run --events and a program have recorded", async () => {
-  await using servers = shared.lend();
-  const folder = await Deno.makeTempDir();
-  try {
-    const run = join(folder, "run.jsonl");
-    const args = ["run", "-r", "job", "--label", "web-7:99", "--events", run, "--", "true"];
-    const ran = await hasp(args, servers);
-    assertEquals([ran.code, ran.stderr], [0, ""]);
-    const lines = (await Deno.readTextFile(run)).trim().split("\n").map((line) => JSON.parse(line));
-    assertEquals(lines.find(({ type }) => type === "acquired").process, "web-7:99");
-    const program = `
-      import { createRedlock } from ${pathOf("../../mod.ts")};
-      import { record } from ${pathOf("../examples/record_events.ts")};
-      await using redlock = createRedlock(${JSON.stringify(servers.urls)}, { onEvent: record });
-      await redlock.using("<b>job", async () => {});`;
-    const map = new URL("../support/std/import_map.json", import.meta.url).pathname;
-    const { success, stderr } = await plainCommand(Deno.execPath(), {
-      args: ["eval", "--quiet", "--no-check", `--import-map=${map}`, program],
-      cwd: folder,
-    }).output();
-    assert(success, new TextDecoder().decode(stderr));
-    const drawn = await hasp(["timeline", "--title", "a & b", run, join(folder, "events.jsonl")]);
-    assertEquals([drawn.code, drawn.stderr], [0, ""]);
-    assertStringIncludes(drawn.stdout, "<h1>a &amp; b</h1>");
-    assertMatch(drawn.stdout, /2 resources, 2 processes: 2 acquired, 0 denied, 0 lost\./u);
-    assertStringIncludes(drawn.stdout, "\\u003cb>job");
-    assertStringIncludes(drawn.stdout, "web-7:99");
-    assertEquals(drawn.stdout.match(/(?:src|href)\s*=|@import|url\(/gu), null);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+test("hasp timeline draws what hasp run --events and a program have recorded", async (servers) => {
+  await using folder = await makeFolder();
+  const run = join(folder.path, "run.jsonl");
+  const args = ["run", "-r", "job", "--label", "web-7:99", "--events", run, "--", "true"];
+  const ran = await hasp(args, servers);
+  assertEquals([ran.code, ran.stderr], [0, ""]);
+  const lines = (await Deno.readTextFile(run)).trim().split("\n").map((line) => JSON.parse(line));
+  assertEquals(lines.find(({ type }) => type === "acquired").process, "web-7:99");
+  const program = `
+    import { createRedlock } from ${pathOf("../../mod.ts")};
+    import { record } from ${pathOf("../examples/record_events.ts")};
+    await using redlock = createRedlock(${JSON.stringify(servers.urls)}, { onEvent: record });
+    await redlock.using("<b>job", async () => {});`;
+  const map = new URL("../support/std/import_map.json", import.meta.url).pathname;
+  const { success, stderr } = await plainCommand(Deno.execPath(), {
+    args: ["eval", "--quiet", "--no-check", `--import-map=${map}`, program],
+    cwd: folder.path,
+  }).output();
+  assert(success, new TextDecoder().decode(stderr));
+  const drawn = await hasp([
+    "timeline",
+    "--title",
+    "a & b",
+    run,
+    join(folder.path, "events.jsonl"),
+  ]);
+  assertEquals([drawn.code, drawn.stderr], [0, ""]);
+  assertStringIncludes(drawn.stdout, "<h1>a &amp; b</h1>");
+  assertMatch(drawn.stdout, /2 resources, 2 processes: 2 acquired, 0 denied, 0 lost\./u);
+  assertStringIncludes(drawn.stdout, "\\u003cb>job");
+  assertStringIncludes(drawn.stdout, "web-7:99");
+  assertEquals(drawn.stdout.match(/(?:src|href)\s*=|@import|url\(/gu), null);
 });
 
 Deno.test("hasp timeline ends with 125 if there is no event, and says which lines are none", async () => {
@@ -59,8 +60,7 @@ Deno.test("hasp timeline ends with 125 if there is no event, and says which line
   assertEquals((await hasp(["timeline", "/nowhere/events.jsonl"])).code, 125);
 });
 
-Deno.test("hasp run runs on if the file of --events cannot be written, and says so once", async () => {
-  await using servers = shared.lend();
+test("hasp run runs on if the file of --events cannot be written, and says so once", async (servers) => {
   const args = ["--json", "--events", "/nowhere/events.jsonl", "--", "echo", "ran"];
   const { code, stdout, stderr } = await hasp(["run", "-r", "job", ...args], servers);
   assertEquals([code, stdout], [0, "ran\n"]);
@@ -69,26 +69,21 @@ Deno.test("hasp run runs on if the file of --events cannot be written, and says 
   assertEquals(problems, ["Cannot write /nowhere/events.jsonl"]);
 });
 
-Deno.test("hasp shows resources whose names look like addresses with credentials as they are", async () => {
-  await using servers = shared.lend();
+test("hasp shows resources whose names look like addresses with credentials as they are", async (servers) => {
   const names = ["https://x/joe@example.com", "https://y/ann@example.com"];
-  const folder = await Deno.makeTempDir();
-  try {
-    const file = join(folder, "run.jsonl");
-    const under = names.flatMap((name) => ["-r", name]);
-    const flags = [...under, "--label", "", "--verbose", "--events", file];
-    const { stderr } = await hasp(["run", ...flags, "--", "true"], servers);
-    const shown = [stderr, await Deno.readTextFile(file)];
-    assertMatch(shown[1], /^\{"timeMs":\d+,"process":"[^"]+:\d+",/u); // also without a label
-    shown.push((await hasp(["timeline", file])).stdout);
-    await Promise.all(names.map((name) => holdByAnother(servers, name)));
-    for (const args of [["list"], ["list", "--json"], ["inspect", ...names]]) {
-      shown.push((await hasp(args, servers)).stdout);
-    }
-    const { stderr: denial } = await hasp(["release", names[0], "--holder", "00000000"], servers);
-    shown.push(denial + names[1]);
-    for (const text of shown) for (const name of names) assertStringIncludes(text, name);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
+  await using folder = await makeFolder();
+  const file = join(folder.path, "run.jsonl");
+  const under = names.flatMap((name) => ["-r", name]);
+  const flags = [...under, "--label", "", "--verbose", "--events", file];
+  const { stderr } = await hasp(["run", ...flags, "--", "true"], servers);
+  const shown = [stderr, await Deno.readTextFile(file)];
+  assertMatch(shown[1], /^\{"timeMs":\d+,"process":"[^"]+:\d+",/u); // also without a label
+  shown.push((await hasp(["timeline", file])).stdout);
+  await Promise.all(names.map((name) => holdByAnother(servers, name)));
+  for (const args of [["list"], ["list", "--json"], ["inspect", ...names]]) {
+    shown.push((await hasp(args, servers)).stdout);
   }
+  const { stderr: denial } = await hasp(["release", names[0], "--holder", "00000000"], servers);
+  shown.push(denial + names[1]);
+  for (const text of shown) for (const name of names) assertStringIncludes(text, name);
 });

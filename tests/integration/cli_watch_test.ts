@@ -11,9 +11,9 @@ import { shareServers } from "../support/shared_servers.ts";
 
 const ARGS = ["watch", "--interval", "100ms", "job"];
 const shared = shareServers(3);
+const { test } = shared;
 
-Deno.test("hasp watch prints a line for each change, with --json as JSON, without the lock's value, until a signal ends it", async () => {
-  await using servers = shared.lend();
+test("hasp watch prints a line for each change, with --json as JSON, without the lock's value, until a signal ends it", async (servers) => {
   await using redlock = createRedlock(servers.urls);
   await using other = createRedlock(servers.urls);
   await using program = startHasp(ARGS, { urls: servers.urls });
@@ -45,8 +45,7 @@ Deno.test("hasp watch prints a line for each change, with --json as JSON, withou
   assert(free.timeMs < held.timeMs);
 });
 
-Deno.test("hasp watch without a name watches all that is locked, and says what becomes free", async () => {
-  await using servers = shared.lend();
+test("hasp watch without a name watches all that is locked, and says what becomes free", async (servers) => {
   await using redlock = createRedlock(servers.urls, { label: "web-3:1234" });
   const first = await redlock.acquire("a");
   await using program = startHasp(["watch", "--interval", "100ms"], { urls: servers.urls });

@@ -15,6 +15,7 @@ import { type RedisServer, startServer, startServers } from "../support/servers.
 import { LONG_NODE_TIMEOUT_MS } from "../support/times.ts";
 
 const shared = shareServers(3, { rights: ["+client|setname", "+echo"] });
+const { test } = shared;
 
 /** A name that no resolver is asked about, as a label may have 63 characters. */
 const NO_HOST = `${"a".repeat(64)}.invalid`;
@@ -187,8 +188,7 @@ Deno.test("a node whose password is changed back votes again", async () => {
 for (const resource of ["one", ["one", "two", "three"]]) {
   const what = typeof resource === "string" ? "one resource" : "several resources";
 
-  Deno.test(`acquire(), extend() and release() of ${what} work after SCRIPT FLUSH each`, async () => {
-    await using servers = shared.lend();
+  test(`acquire(), extend() and release() of ${what} work after SCRIPT FLUSH each`, async (servers) => {
     await using redlock = createRedlock(servers.urls);
     // Each script is sent whole the first time, then by its digest, and whole once more after
     // NOSCRIPT: no attempt is repeated for it.
@@ -211,8 +211,7 @@ for (const resource of ["one", ["one", "two", "three"]]) {
     }
   });
 
-  Deno.test(`an attempt at ${what} that fails after SCRIPT FLUSH leaves no key`, async () => {
-    await using servers = shared.lend();
+  test(`an attempt at ${what} that fails after SCRIPT FLUSH leaves no key`, async (servers) => {
     await using redlock = createRedlock(servers.urls);
     await onAll(servers.slice(0, 2), "SET", "one", "another's");
     await onAll(servers, "SCRIPT", "FLUSH");

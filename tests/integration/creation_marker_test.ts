@@ -4,7 +4,7 @@ import { STATE_LUA } from "../../src/redis_node/restart_guard.ts";
 import type { RedisServer } from "../support/servers.ts";
 import { shareServers } from "../support/shared_servers.ts";
 
-const shared = shareServers(1);
+const { test } = shareServers(1);
 /** By how much the clocks of test and server may be apart between two commands, in milliseconds. */
 const STEP_MS = 1_000;
 
@@ -13,8 +13,7 @@ async function stateOf(server: RedisServer): Promise<number[]> {
   return await server.command("EVAL", STATE_LUA, "1", "marker", "uptime") as number[];
 }
 
-Deno.test("the creation marker is set once, to the server's time, and does not expire", async () => {
-  await using servers = shared.lend();
+test("the creation marker is set once, to the server's time, and does not expire", async (servers) => {
   const [server] = servers;
   const beforeMs = Date.now();
   const [noAge, nowMs, uptimeS, runId] = await stateOf(server);
@@ -32,8 +31,7 @@ Deno.test("the creation marker is set once, to the server's time, and does not e
   assertEquals(await server.command("GET", "marker"), marker);
 });
 
-Deno.test("what is no creation marker is not replaced by one", async () => {
-  await using servers = shared.lend();
+test("what is no creation marker is not replaced by one", async (servers) => {
   const [server] = servers;
   const texts = ["", "abc", "-5", "0", "99999999999999", "9".repeat(400), "5 6", "1e3", "1.5"];
   for (const text of texts) {

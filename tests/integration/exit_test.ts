@@ -22,41 +22,56 @@ const END_WITHIN_MS = 20_000;
 const NAMED = { rights: ["+client|setname"] };
 const shared = shareServers(3, NAMED);
 
+/** Programs that end, what they print, and what is done to their servers before. */
+const ENDING: readonly (readonly [
+  sentence: string,
+  name: string,
+  output: string,
+  prepare?: (server: RedisServer, index: number) => Promise<unknown> | undefined,
+])[] = [
+  ["after using() the process ends at once", "using", "working\nend of program\n"],
+  [
+    "after using() with a hung node the process ends at once",
+    "using",
+    "working\nend of program\n",
+    (server, index) => index === 2 ? server.pause() : undefined,
+  ],
+  [
+    "using() keeps the process while its routine waits for the abort",
+    "leading",
+    "leading\nLOCK_LOST\nend of program\n",
+  ],
+  ["an idle client does not keep the process", "idle", "end of program\n"],
+  [
+    "a call that waits for a lock keeps the process until it settles",
+    "waiting",
+    "end of program\nLOCK_HELD\n",
+    (server) => server.command("SET", "job", "somebody else's"),
+  ],
+  [
+    "a call that no node answers keeps the process until it settles",
+    "unanswered",
+    "end of program\nNO_QUORUM\n",
+    (server) => server.pause(),
+  ],
+];
+
 for (const runtime of await findRuntimes()) {
-  test(runtime, "after using() the process ends at once", async (options) => {
-    await using servers = shared.lend();
-    await using program = startProgram("exit.ts", ["using", ...servers.urls], options);
-    await assertEndsAtOnce(program, "working\nend of program\n");
-  });
+  for (const [sentence, name, output, prepare = () => undefined] of ENDING) {
+    test(runtime, sentence, async (options) => {
+      await using servers = shared.lend();
+      await Promise.all(servers.map(prepare));
+      await using program = startProgram("exit.ts", [name, ...servers.urls], options);
+      if (output.endsWith("end of program\n")) await assertEndsAtOnce(program, output);
+      else await assertEnds(program, output);
+    });
+  }
 
   test(runtime, "after using() with a dead node the process ends at once", async (options) => {
     await using servers = await startServers(3, NAMED);
     await servers[2].kill();
     await using program = startProgram("exit.ts", ["using", ...servers.urls], options);
     await assertEndsAtOnce(program, "working\nend of program\n");
-  });
-
-  test(runtime, "after using() with a hung node the process ends at once", async (options) => {
-    await using servers = shared.lend();
-    await servers[2].pause();
-    await using program = startProgram("exit.ts", ["using", ...servers.urls], options);
-    await assertEndsAtOnce(program, "working\nend of program\n");
-  });
-
-  test(
-    runtime,
-    "using() keeps the process while its routine waits for the abort",
-    async (options) => {
-      await using servers = shared.lend();
-      await using program = startProgram("exit.ts", ["leading", ...servers.urls], options);
-      await assertEndsAtOnce(program, "leading\nLOCK_LOST\nend of program\n");
-    },
-  );
-
-  test(runtime, "an idle client does not keep the process", async (options) => {
-    await using servers = shared.lend();
-    await using program = startProgram("exit.ts", ["idle", ...servers.urls], options);
-    await assertEndsAtOnce(program, "end of program\n");
   });
 
   test(runtime, "a lock that is held does not keep the process", async (options) => {
@@ -68,49 +83,12 @@ for (const runtime of await findRuntimes()) {
     assertGreater(held.length, 1); // the process ends as soon as a quorum has granted the lock
   });
 
-  test(
-    runtime,
-    "a call that waits for a lock keeps the process until it settles",
-    async (options) => {
-      await using servers = shared.lend();
-      for (const server of servers) await server.command("SET", "job", "somebody else's");
-      await using program = startProgram("exit.ts", ["waiting", ...servers.urls], options);
-      const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
-      assertEquals({ code, stdout, stderr }, {
-        code: 0,
-        stdout: "end of program\nLOCK_HELD\n",
-        stderr: "",
-      });
-    },
-  );
-
-  test(
-    runtime,
-    "a call that no node answers keeps the process until it settles",
-    async (options) => {
-      await using servers = shared.lend();
-      for (const server of servers) await server.pause();
-      await using program = startProgram("exit.ts", ["unanswered", ...servers.urls], options);
-      const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
-      assertEquals({ code, stdout, stderr }, {
-        code: 0,
-        stdout: "end of program\nNO_QUORUM\n",
-        stderr: "",
-      });
-    },
-  );
-
   test(runtime, "no rejection goes unhandled when all nodes die under a lock", async (options) => {
     await using servers = await startServers(3, NAMED);
     await using program = startProgram("exit.ts", ["losing", ...servers.urls], options);
     await program.line("held");
     await killAll(servers);
-    const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
-    assertEquals({ code, stdout, stderr }, {
-      code: 0,
-      stdout: "held\nLOCK_LOST false false\nend of program\n",
-      stderr: "",
-    });
+    await assertEnds(program, "held\nLOCK_LOST false false\nend of program\n");
   });
 }
 
@@ -129,9 +107,13 @@ function test(
 
 async function assertEndsAtOnce(program: Program, output: string): Promise<void> {
   await program.line("end of program");
-  const { code, stdout, stderr } = await program.end(EXIT_WITHIN_MS);
-  assertEquals({ code, stdout, stderr }, { code: 0, stdout: output, stderr: "" });
+  await assertEnds(program, output, EXIT_WITHIN_MS);
   assert(program.isOver);
+}
+
+async function assertEnds(program: Program, output: string, limitMs = END_WITHIN_MS) {
+  const { code, stdout, stderr } = await program.end(limitMs);
+  assertEquals({ code, stdout, stderr }, { code: 0, stdout: output, stderr: "" });
 }
 
 async function killAll(servers: readonly RedisServer[]): Promise<void> {

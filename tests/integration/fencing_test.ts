@@ -17,6 +17,7 @@ import { gone, onAll, shareServers } from "../support/shared_servers.ts";
 import { TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
+const { test } = shared;
 
 const FENCED = { fencing: true, ttlMs: TTL_MS } as const;
 const MINUTE_MS = 60_000;
@@ -54,8 +55,7 @@ async function callCounts(servers: readonly RedisServer[]): Promise<number[][]> 
 
 // Rising
 
-Deno.test("fencing tokens rise over the locks of several clients", async () => {
-  await using servers = shared.lend();
+test("fencing tokens rise over the locks of several clients", async (servers) => {
   const clients = Array.from({ length: 3 }, () => client(servers.urls));
   const tokens: (number | undefined)[] = [];
   for (let round = 0; round < 15; round++) {
@@ -69,8 +69,7 @@ Deno.test("fencing tokens rise over the locks of several clients", async () => {
 
 // What it costs
 
-Deno.test("fencing takes one round on a fresh resource and on a used one", async () => {
-  await using servers = shared.lend();
+test("fencing takes one round on a fresh resource and on a used one", async (servers) => {
   await using redlock = client(servers.urls);
   for (let round = 0; round < 3; round++) {
     await Promise.all(servers.map((server) => server.resetCommandCounts()));
@@ -83,8 +82,7 @@ Deno.test("fencing takes one round on a fresh resource and on a used one", async
   }
 });
 
-Deno.test("fencing takes one round for several resources", async () => {
-  await using servers = shared.lend();
+test("fencing takes one round for several resources", async (servers) => {
   await using redlock = client(servers.urls);
   for (const resources of [["x"], ["x", "y"], ["y"], ["y", "x"]]) {
     await Promise.all(servers.map((server) => server.resetCommandCounts()));

@@ -8,11 +8,10 @@ import { eventually } from "../support/eventually.ts";
 import { startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 
-const shared = shareServers(3);
+const { test } = shareServers(3);
 const WAIT_MS = 60_000;
 
-Deno.test("forceRelease() hands the lock to the next waiter, and the old holder can neither extend nor release it", async () => {
-  await using servers = shared.lend();
+test("forceRelease() hands the lock to the next waiter, and the old holder can neither extend nor release it", async (servers) => {
   const events: RedlockEvent[] = [];
   await using stuck = createRedlock(servers.urls, { label: "stuck", ttlMs: WAIT_MS });
   await using next = createRedlock(servers.urls, { onEvent: (event) => void events.push(event) });
@@ -44,8 +43,7 @@ Deno.test("forceRelease() with a dead node frees the lock, and deletes the key t
   await gone(servers, "job");
 });
 
-Deno.test("hasp release frees the lock of the holder that is named, and says by its exit code who holds it else", async () => {
-  await using servers = shared.lend();
+test("hasp release frees the lock of the holder that is named, and says by its exit code who holds it else", async (servers) => {
   await using redlock = createRedlock(servers.urls, { label: "web-3:1234", ttlMs: WAIT_MS });
   const lock = await redlock.acquire("job");
   const release = (...args: string[]) => hasp(["release", ...args], servers);
@@ -62,8 +60,7 @@ Deno.test("hasp release frees the lock of the holder that is named, and says by 
   await lock.release();
 });
 
-Deno.test("hasp release deletes residue, and keys that somebody has set by hand", async () => {
-  await using servers = shared.lend();
+test("hasp release deletes residue, and keys that somebody has set by hand", async (servers) => {
   await onAll(servers.slice(0, 1), "SET", "job", "by hand");
   const listed = await hasp(["list", "--json"], servers);
   const { holders: [{ holder }], foreign } = JSON.parse(listed.stdout);
@@ -72,8 +69,7 @@ Deno.test("hasp release deletes residue, and keys that somebody has set by hand"
   assertEquals(await onAll(servers, "EXISTS", "job"), [0, 0, 0]);
 });
 
-Deno.test("hasp release needs a holder, and a quorum of the nodes", async () => {
-  await using servers = shared.lend();
+test("hasp release needs a holder, and a quorum of the nodes", async (servers) => {
   const missing = await hasp(["release", "job"], servers);
   assertEquals(missing.code, 125);
   assertMatch(missing.stderr, /required option '--holder <holder>'/);

@@ -7,9 +7,9 @@ import { eventually } from "../support/eventually.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
 
 const shared = shareServers(3, { rights: ["+client|setname"] });
+const { test } = shared;
 
-Deno.test("a client that waited without success learns who holds the lock, with its label", async () => {
-  await using servers = shared.lend();
+test("a client that waited without success learns who holds the lock, with its label", async (servers) => {
   await using redlock = createRedlock(servers.urls, { label: "web-3:1234" });
   await using other = createRedlock(servers.urls);
   await using lock = await redlock.acquire("job");
@@ -28,8 +28,7 @@ Deno.test("a client that waited without success learns who holds the lock, with 
   });
 });
 
-Deno.test("hasp run has its host and process as its label, or --label, and names its connections", async () => {
-  await using servers = shared.lend();
+test("hasp run has its host and process as its label, or --label, and names its connections", async (servers) => {
   const run = (...label: string[]) =>
     startHasp(["run", "-r", "job", ...label, "--", "sh", "-c", "echo here; cat"], servers);
   for (const [args, expected] of [[[], /:\d+$/], [["--label", "me, now"], /^me, now$/]] as const) {

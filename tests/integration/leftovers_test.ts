@@ -13,12 +13,12 @@ import {
 import { LONG_NODE_TIMEOUT_MS, SLACK_MS, TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
+const { test } = shared;
 
 // Attempts
 
 for (const connected of [true, false]) {
-  Deno.test(`acquire() without a quorum leaves no key once hung nodes go on, ${connected ? "on connections it had" : "as a fresh client"}`, async () => {
-    await using servers = shared.lend();
+  test(`acquire() without a quorum leaves no key once hung nodes go on, ${connected ? "on connections it had" : "as a fresh client"}`, async (servers) => {
     await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS, nodeTimeoutMs: 500 });
     if (connected) await warmUp(redlock, servers);
     await Promise.all(servers.map((server) => server.resetCommandCounts()));
@@ -36,8 +36,7 @@ for (const connected of [true, false]) {
   });
 }
 
-Deno.test("tryAcquire() of a client that logs in and closes then leaves no key once hung nodes go on", async () => {
-  await using servers = shared.lend();
+test("tryAcquire() of a client that logs in and closes then leaves no key once hung nodes go on", async (servers) => {
   await Promise.all(servers.map((server) => server.resetCommandCounts()));
   await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
   {
@@ -56,8 +55,7 @@ Deno.test("tryAcquire() of a client that logs in and closes then leaves no key o
   await gone(servers, "hung");
 });
 
-Deno.test("acquire() cut off before the replies deletes its keys once the nodes can be reached", async () => {
-  await using servers = shared.lend();
+test("acquire() cut off before the replies deletes its keys once the nodes can be reached", async (servers) => {
   await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, {
     ttlMs: TTL_MS,
@@ -85,8 +83,7 @@ Deno.test("acquire() cut off before the replies deletes its keys once the nodes 
 
 // Attempts that are aborted
 
-Deno.test("acquire() aborted while its requests are on their way leaves no key", async () => {
-  await using servers = shared.lend();
+test("acquire() aborted while its requests are on their way leaves no key", async (servers) => {
   await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
   await warmUp(redlock, servers);
@@ -111,8 +108,7 @@ Deno.test("acquire() aborted while its requests are on their way leaves no key",
 
 // The end of the client
 
-Deno.test("close() settles with hung nodes, and leaves no key on the others nor, once they go on, on them", async () => {
-  await using servers = shared.lend();
+test("close() settles with hung nodes, and leaves no key on the others nor, once they go on, on them", async (servers) => {
   await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS, nodeTimeoutMs: 5_000 });
   const lock = await redlock.acquire("held");
   await setOnAll(servers, "held", lock);
@@ -134,8 +130,7 @@ Deno.test("close() settles with hung nodes, and leaves no key on the others nor,
 
 // Releases
 
-Deno.test("release() while a node refuses connections deletes its key there once it is back", async () => {
-  await using servers = shared.lend();
+test("release() while a node refuses connections deletes its key there once it is back", async (servers) => {
   await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
   const lock = await redlock.acquire("unreachable");
@@ -164,8 +159,7 @@ for (const type of ["list", "hash"]) {
   });
 }
 
-Deno.test("Lock that is extended by itself and released at any moment leaves no key", async () => {
-  await using servers = shared.lend();
+test("Lock that is extended by itself and released at any moment leaves no key", async (servers) => {
   await using redlock = createRedlock(servers.urls);
   const names = Array.from({ length: 40 }, (_, index) => `raced ${index}`);
   const ends = names.map(async (name, index) => {

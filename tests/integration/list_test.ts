@@ -9,7 +9,7 @@ import { manualUser } from "../support/manual_user.ts";
 import { startServers } from "../support/servers.ts";
 import { ANOTHER, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 
-const shared = shareServers(3);
+const { test } = shareServers(3);
 
 /** More than two steps of a server. */
 const MANY = 2_500;
@@ -23,8 +23,7 @@ async function listed(locks: AsyncIterable<ListedLock>): Promise<Map<string, Lis
   return found;
 }
 
-Deno.test("list() shows each lock that begins with a prefix once, who holds it and how many wait", async () => {
-  await using servers = shared.lend();
+test("list() shows each lock that begins with a prefix once, who holds it and how many wait", async (servers) => {
   await using redlock = createRedlock(servers.urls, { label: "web-3", keyPrefix: "app:" });
   await using other = createRedlock(servers.urls, { keyPrefix: "app:" });
   await using lock = await redlock.acquire("job:[1]*", { fencing: true });
@@ -44,8 +43,7 @@ Deno.test("list() shows each lock that begins with a prefix once, who holds it a
   await (await waiting).release();
 });
 
-Deno.test("list() goes through more keys than fit into a step, and all that stay are listed", async () => {
-  await using servers = shared.lend();
+test("list() goes through more keys than fit into a step, and all that stay are listed", async (servers) => {
   await using redlock = createRedlock(servers.urls);
   const script =
     `for i = 1, ${MANY} do redis.call('SET', 'job:' .. i .. ARGV[2], ARGV[1], 'PX', 60000) end`;
@@ -58,8 +56,7 @@ Deno.test("list() goes through more keys than fit into a step, and all that stay
   assertEquals((await redlock.inspect(`job:1${rest}`)).held, true);
 });
 
-Deno.test("list() shows what fewer than a quorum of nodes have as not held, with who left it", async () => {
-  await using servers = shared.lend();
+test("list() shows what fewer than a quorum of nodes have as not held, with who left it", async (servers) => {
   await using redlock = createRedlock(servers.urls);
   await holdByAnother(servers.slice(2), "left");
   await onAll(servers.slice(0, 1), "SET", "by hand", "x");
@@ -116,8 +113,7 @@ Deno.test("list() with a dead node lists every lock, and what that node decides 
   );
 });
 
-Deno.test("hasp list prints a table of locks and residue, and lines of JSON for programs", async () => {
-  await using servers = shared.lend();
+test("hasp list prints a table of locks and residue, and lines of JSON for programs", async (servers) => {
   await holdByAnother(servers, "job:1", 60_000);
   await holdByAnother(servers.slice(0, 1), "job:2", 60_000);
   await holdByAnother(servers, "mail", 60_000);

@@ -8,6 +8,7 @@ import { onAll, shareServers } from "../support/shared_servers.ts";
 import { type RedisServer, startServer, type StartServerOptions } from "../support/servers.ts";
 
 const shared = shareServers(2);
+const { test } = shared;
 
 const END_MS = 30_000;
 
@@ -150,8 +151,7 @@ const FAILINGS: readonly Failing[] = [
 const endless = new Map<string, Promise<unknown>>();
 
 for (const { prefix, reason, text, permanent, start } of FAILINGS) {
-  Deno.test(`${prefix}: ${reason} fails one vote of three, and the lock works`, async () => {
-    await using servers = shared.lend();
+  test(`${prefix}: ${reason} fails one vote of three, and the lock works`, async (servers) => {
     await using erring = await startAll(1, start);
     await using redlock = createRedlock([...erring.urls, ...servers.urls], { ttlMs: 20_000 });
     const lock = await redlock.acquire("invoice:42", { waitMs: 0 });
@@ -195,8 +195,7 @@ for (const { prefix, reason, text, permanent, start } of FAILINGS) {
   });
 }
 
-Deno.test("MOVED: a cluster's shard that does not own the slot fails its vote, and the lock works", async () => {
-  await using servers = shared.lend();
+test("MOVED: a cluster's shard that does not own the slot fails its vote, and the lock works", async (servers) => {
   const config = ["cluster-enabled yes", "cluster-node-timeout 1000"];
   await using owner = await startServer({ config });
   await using shard = await startServer({ config });
@@ -239,8 +238,7 @@ Deno.test("CROSSSLOT: a cluster's server fails its vote on several resources of 
   );
 });
 
-Deno.test("WRONGTYPE: a key of another type fails the extension's and the release's vote and is not deleted", async () => {
-  await using servers = shared.lend();
+test("WRONGTYPE: a key of another type fails the extension's and the release's vote and is not deleted", async (servers) => {
   await using third = await startServer();
   const votes: Vote[] = [];
   await using redlock = createRedlock([third.url, ...servers.urls], {
@@ -262,8 +260,7 @@ Deno.test("WRONGTYPE: a key of another type fails the extension's and the releas
   assertEquals(await third.command("LRANGE", "invoice:42", 0, -1), ["somebody's list"]);
 });
 
-Deno.test("an error that is no word Redis uses is a failed vote all the same", async () => {
-  await using servers = shared.lend();
+test("an error that is no word Redis uses is a failed vote all the same", async (servers) => {
   await using fake = startFakeServer(answering("-\r\n"));
   await using redlock = createRedlock([fake.url, ...servers.urls]);
   const lock = await redlock.acquire("invoice:42", { waitMs: 0 });

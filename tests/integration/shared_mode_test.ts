@@ -16,12 +16,11 @@ import { startServers } from "../support/servers.ts";
 import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
 import { TTL_MS } from "../support/times.ts";
 
-const shared = shareServers(5);
+const { test } = shareServers(5);
 const READ = { mode: "shared" } as const;
 const QUEUE = "hasp:queue:config";
 
-Deno.test("a lock in shared mode costs each node two EVALSHA, and one beside it what it has always cost", async () => {
-  await using servers = shared.lend();
+test("a lock in shared mode costs each node two EVALSHA, and one beside it what it has always cost", async (servers) => {
   await using redlock = createRedlock(servers.urls);
   await warmUp(redlock, servers);
   await redlock.using("other", READ, () => {});
@@ -98,8 +97,7 @@ Deno.test("readers, writers and another library never overlap as they must not, 
   });
 });
 
-Deno.test("inspect() of what thousands of readers hold counts them all, and breaks no connection", async () => {
-  await using servers = shared.lend();
+test("inspect() of what thousands of readers hold counts them all, and breaks no connection", async (servers) => {
   const events: string[] = [];
   const onEvent = ({ type }: { type: string }) => void events.push(type);
   await using redlock = createRedlock(servers.urls, { ...READ, ttlMs: TTL_MS, onEvent });
@@ -112,8 +110,7 @@ Deno.test("inspect() of what thousands of readers hold counts them all, and brea
   assertEquals(events.filter((type) => type === "node-disconnected"), []);
 });
 
-Deno.test("thousands of readers that crashed are dropped by one command", async () => {
-  await using servers = shared.lend();
+test("thousands of readers that crashed are dropped by one command", async (servers) => {
   await using redlock = createRedlock(servers.urls, READ);
   await warmUp(redlock, servers);
   const lock = await redlock.acquire("config");
@@ -131,8 +128,7 @@ Deno.test("thousands of readers that crashed are dropped by one command", async 
   assertEquals(await lock.release(), true);
 });
 
-Deno.test("a late release deletes its other keys, also where readers' set is out of reach, and a reader looks behind the 64th ticket if writers before it are gone", async () => {
-  await using servers = shared.lend();
+test("a late release deletes its other keys, also where readers' set is out of reach, and a reader looks behind the 64th ticket if writers before it are gone", async (servers) => {
   const command = (...args: (string | number)[]) => servers[0].command(...args);
   await command("MSET", "config", "hasp:shared", "hasp:readers:config", "other type", "b", "v");
   assertEquals(await command("EVAL", RELEASE_QUEUED.source, 2, "config", "b", "v"), 0);

@@ -3,6 +3,7 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { ROOT } from "../../scripts/package/tools.ts";
+import { makeFolder } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
 
@@ -22,24 +23,20 @@ async function hasServer(folder: string): Promise<boolean> {
 }
 
 Deno.test("a run that is interrupted ends all that it has started, and leaves nothing behind", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
-    const run = plainCommand(Deno.execPath(), {
-      args: ["run", "-A", join(ROOT, "scripts", "test.ts"), "integration", "--", FILE],
-      env: { TMPDIR: folder },
-      stdout: "piped",
-      stderr: "null",
-    }).spawn();
-    // ends when nobody is left who could write to it
-    const output = new Response(run.stdout).text();
-    await eventually(() => hasServer(folder), STARTED_WITHIN_MS);
-    run.kill("SIGTERM"); // this process alone, unlike Ctrl-C in a terminal
-    assertEquals((await run.status).code, 130);
-    assertStringIncludes(await output, "── integration: interrupted");
-    assertEquals((await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name), []);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using folder = await makeFolder();
+  const run = plainCommand(Deno.execPath(), {
+    args: ["run", "-A", join(ROOT, "scripts", "test.ts"), "integration", "--", FILE],
+    env: { TMPDIR: folder.path },
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+  // ends when nobody is left who could write to it
+  const output = new Response(run.stdout).text();
+  await eventually(() => hasServer(folder.path), STARTED_WITHIN_MS);
+  run.kill("SIGTERM"); // this process alone, unlike Ctrl-C in a terminal
+  assertEquals((await run.status).code, 130);
+  assertStringIncludes(await output, "── integration: interrupted");
+  assertEquals((await Array.fromAsync(Deno.readDir(folder.path))).map(({ name }) => name), []);
 });
 
 Deno.test("a run whose filter no test matches fails, and says so", async () => {
@@ -57,31 +54,27 @@ Deno.test("a run whose filter no test matches fails, and says so", async () => {
 });
 
 Deno.test("a test that fails is run once more, alone: if it passes, the run names it, and does not fail", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
-    const file = join(folder, "some_test.ts");
-    await Deno.writeTextFile(
-      file,
-      `
-      let isAlone = true;
-      Deno.test("passes", () => void (isAlone = false));
-      Deno.test("is (once) in the way", () => { if (!isAlone) throw new Error("once"); });
-      Deno.test("fails", () => { if (Deno.env.get("FAILS") === "1") throw new Error("always"); });
-    `,
-    );
-    for (const [fails, ...counts] of [["0", "3 passed, 0 failed"], ["1", "2 passed, 1 failed"]]) {
-      const { code, stdout } = await plainCommand(Deno.execPath(), {
-        args: ["run", "-A", join(ROOT, "scripts", "test.ts"), "docs", "--", file],
-        env: { FAILS: fails },
-        stderr: "null",
-      }).output();
-      const output = new TextDecoder().decode(stdout);
-      assertStringIncludes(output, counts[0]);
-      const [, repeated = ""] = output.split("Failed beside other tests, passed alone:\n");
-      assertMatch(repeated, /^ {2}docs: .*some_test\.ts:4 {2}is \(once\) in the way\n/u);
-      assertEquals([code, /^Failed:\n.* fails$/mu.test(output)], [Number(fails), fails === "1"]);
-    }
-  } finally {
-    await Deno.remove(folder, { recursive: true });
+  await using folder = await makeFolder();
+  const file = join(folder.path, "some_test.ts");
+  await Deno.writeTextFile(
+    file,
+    `
+    let isAlone = true;
+    Deno.test("passes", () => void (isAlone = false));
+    Deno.test("is (once) in the way", () => { if (!isAlone) throw new Error("once"); });
+    Deno.test("fails", () => { if (Deno.env.get("FAILS") === "1") throw new Error("always"); });
+  `,
+  );
+  for (const [fails, ...counts] of [["0", "3 passed, 0 failed"], ["1", "2 passed, 1 failed"]]) {
+    const { code, stdout } = await plainCommand(Deno.execPath(), {
+      args: ["run", "-A", join(ROOT, "scripts", "test.ts"), "docs", "--", file],
+      env: { FAILS: fails },
+      stderr: "null",
+    }).output();
+    const output = new TextDecoder().decode(stdout);
+    assertStringIncludes(output, counts[0]);
+    const [, repeated = ""] = output.split("Failed beside other tests, passed alone:\n");
+    assertMatch(repeated, /^ {2}docs: .*some_test\.ts:4 {2}is \(once\) in the way\n/u);
+    assertEquals([code, /^Failed:\n.* fails$/mu.test(output)], [Number(fails), fails === "1"]);
   }
 });

@@ -8,6 +8,7 @@ import {
   ReplyError,
 } from "../../src/redis/mod.ts";
 import { startNodes, type TestNode } from "../../src/testing/mod.ts";
+import { makeFolder } from "../support/command_line.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { findRuntimes, type FoundRuntime } from "../support/programs.ts";
 
@@ -268,15 +269,12 @@ for (const runtime of await findRuntimes()) {
 }
 
 async function testRuntime({ name, path }: FoundRuntime): Promise<void> {
-  const file = await Deno.makeTempFile({ suffix: ".mjs" });
-  try {
-    await Deno.writeTextFile(file, PROGRAM);
-    const flags = name === "deno" ? ["run", "--no-prompt", "--allow-net=127.0.0.1"] : [];
-    const { stdout, stderr } = await plainCommand(path!, { args: [...flags, file] }).output();
-    const text = new TextDecoder();
-    const seen = ["OK", "1", "CONNECTION", "CONNECTION", "1", null, "CONNECTION"];
-    assertEquals(text.decode(stdout), `${JSON.stringify(seen)}\n`, text.decode(stderr));
-  } finally {
-    await Deno.remove(file);
-  }
+  await using folder = await makeFolder();
+  const file = `${folder.path}/program.mjs`;
+  await Deno.writeTextFile(file, PROGRAM);
+  const flags = name === "deno" ? ["run", "--no-prompt", "--allow-net=127.0.0.1"] : [];
+  const { stdout, stderr } = await plainCommand(path!, { args: [...flags, file] }).output();
+  const text = new TextDecoder();
+  const seen = ["OK", "1", "CONNECTION", "CONNECTION", "1", null, "CONNECTION"];
+  assertEquals(text.decode(stdout), `${JSON.stringify(seen)}\n`, text.decode(stderr));
 }

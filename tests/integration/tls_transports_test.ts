@@ -5,6 +5,7 @@ import { connect, RedisClient, type TlsOptions } from "../../src/redis/mod.ts";
 import { connect as connectDeno } from "../../src/transport/deno.ts";
 import { connect as connectNode } from "../../src/transport/node.ts";
 import { type Certificates, makeCertificates } from "../support/certificates.ts";
+import { makeFolder } from "../support/command_line.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { findRuntimes } from "../support/programs.ts";
 import { startServer } from "../support/servers.ts";
@@ -136,30 +137,26 @@ for (
     async fn() {
       await using other = await makeCertificates();
       await using server = await startServer({ tls: certificates.server });
-      const folder = await Deno.makeTempDir({ prefix: "hasp-" });
-      try {
-        const [extra, transport] = [`${folder}/extra.pem`, `${folder}/transport.mjs`];
-        await Deno.writeTextFile(extra, certificates.authority.cert);
-        await bundle("src/transport/node.ts", transport, { platform: "node" });
-        const tls: TlsOptions = { caCerts: [other.authority.cert] };
-        const target = { kind: "tls", hostname: "127.0.0.1", port: server.tlsPort, tls };
-        const program = `${folder}/program.mjs`;
-        await Deno.writeTextFile(
-          program,
-          `import { connect } from "./transport.mjs";
-          const { signal } = new AbortController();
-          const stream = await connect(${JSON.stringify(target)}, { signal });
-          stream.close();
-          console.log("connected");`,
-        );
-        const connecting = (env: Record<string, string>) =>
-          plainCommand(path!, { args: [program], env }).output();
-        const trusting = await connecting({ NODE_EXTRA_CA_CERTS: extra });
-        assertEquals(new TextDecoder().decode(trusting.stdout), "connected\n");
-        assertEquals((await connecting({ NODE_EXTRA_CA_CERTS: "" })).success, false);
-      } finally {
-        await Deno.remove(folder, { recursive: true });
-      }
+      await using folder = await makeFolder();
+      const [extra, transport] = [`${folder.path}/extra.pem`, `${folder.path}/transport.mjs`];
+      await Deno.writeTextFile(extra, certificates.authority.cert);
+      await bundle("src/transport/node.ts", transport, { platform: "node" });
+      const tls: TlsOptions = { caCerts: [other.authority.cert] };
+      const target = { kind: "tls", hostname: "127.0.0.1", port: server.tlsPort, tls };
+      const program = `${folder.path}/program.mjs`;
+      await Deno.writeTextFile(
+        program,
+        `import { connect } from "./transport.mjs";
+        const { signal } = new AbortController();
+        const stream = await connect(${JSON.stringify(target)}, { signal });
+        stream.close();
+        console.log("connected");`,
+      );
+      const connecting = (env: Record<string, string>) =>
+        plainCommand(path!, { args: [program], env }).output();
+      const trusting = await connecting({ NODE_EXTRA_CA_CERTS: extra });
+      assertEquals(new TextDecoder().decode(trusting.stdout), "connected\n");
+      assertEquals((await connecting({ NODE_EXTRA_CA_CERTS: "" })).success, false);
     },
   });
 }

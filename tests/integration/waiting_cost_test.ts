@@ -23,14 +23,13 @@ import {
   subscriptions,
 } from "../support/waiting_clients.ts";
 
-const shared = shareServers(5);
+const { test } = shareServers(5);
 
 const NONE = [0, 0, 0, 0, 0];
 const ONE = [1, 1, 1, 1, 1];
 const QUEUE = "hasp:queue:job";
 
-Deno.test("callers of one client that wait for each other cost 5 SET and 5 EVALSHA a lock", async () => {
-  await using servers = shared.lend();
+test("callers of one client that wait for each other cost 5 SET and 5 EVALSHA a lock", async (servers) => {
   await using redlock = createRedlock(servers.urls, PATIENT);
   await warmUp(redlock, servers);
   await Promise.all(servers.map((server) => server.resetCommandCounts()));
@@ -58,8 +57,7 @@ async function perLock(
   return sent.reduce((sum, count) => sum + count) / (clients.length * turns);
 }
 
-Deno.test("10 clients that wait for each other cost 15 commands a lock, but for a few", async () => {
-  await using servers = shared.lend();
+test("10 clients that wait for each other cost 15 commands a lock, but for a few", async (servers) => {
   await using clients = openClients(servers.urls, 10);
   await perLock(clients, servers, 2); // each has waited once
   await eventually(async () => { // the machine may be busy meanwhile, which only adds commands
@@ -69,16 +67,14 @@ Deno.test("10 clients that wait for each other cost 15 commands a lock, but for 
   });
 });
 
-Deno.test("20 clients that wait for the first time cost at most 26 commands a lock", async () => {
-  await using servers = shared.lend();
+test("20 clients that wait for the first time cost at most 26 commands a lock", async (servers) => {
   await eventually(async () => { // the machine may be busy meanwhile, which only adds commands
     await using clients = openClients(servers.urls, 20);
     assertLessOrEqual(await perLock(clients, servers, 1), 26);
   });
 });
 
-Deno.test("a queue lives longer than any ticket in it goes without asking, and for minutes at the most", async () => {
-  await using servers = shared.lend();
+test("a queue lives longer than any ticket in it goes without asking, and for minutes at the most", async (servers) => {
   await using clients = openClients(servers.urls, 1);
   await holdByAnother(servers, "job");
   await lineUp(clients[0], "job", servers);
@@ -88,8 +84,7 @@ Deno.test("a queue lives longer than any ticket in it goes without asking, and f
   }
 });
 
-Deno.test("notify: false polls, joins no queue and opens no other connection", async () => {
-  await using servers = shared.lend();
+test("notify: false polls, joins no queue and opens no other connection", async (servers) => {
   await using redlock = createRedlock(servers.urls, { notify: false, retryDelayMs: 5 });
   await holdByAnother(servers, "job");
   let attempts = 0;

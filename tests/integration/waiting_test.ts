@@ -29,6 +29,7 @@ import {
 } from "../support/waiting_clients.ts";
 
 const shared = shareServers(5, { rights: ["+select"] });
+const { test } = shared;
 
 const NONE = [0, 0, 0, 0, 0];
 const QUEUE = "hasp:queue:job";
@@ -42,8 +43,7 @@ const CROWD_MS = 10_000;
  */
 const ROUNDS_MAX = 3;
 
-Deno.test("20 clients get one resource in the order in which they asked", async () => {
-  await using servers = shared.lend();
+test("20 clients get one resource in the order in which they asked", async (servers) => {
   await using clients = openClients(servers.urls, 21);
   const [holder, ...waiting] = clients;
   await haveAllListen(clients, servers);
@@ -67,8 +67,7 @@ Deno.test("20 clients get one resource in the order in which they asked", async 
   }
 });
 
-Deno.test("a lock is handed over at once, whatever the polling delay and the TTL", async () => {
-  await using servers = shared.lend();
+test("a lock is handed over at once, whatever the polling delay and the TTL", async (servers) => {
   await using clients = openClients(servers.urls, 2);
   const [one, other] = clients;
   let held = await one.acquire("job");
@@ -95,8 +94,7 @@ async function haveAllListen(
   await deadline(Promise.all(callers), CROWD_MS);
 }
 
-Deno.test("a call that its signal ends leaves the queue on every node, and the next one is the first", async () => {
-  await using servers = shared.lend();
+test("a call that its signal ends leaves the queue on every node, and the next one is the first", async (servers) => {
   await using clients = openClients(servers.urls, 3);
   const [holder, leaver, waiter] = clients;
   const lock = await holder.acquire("job");
@@ -134,8 +132,7 @@ for (const resource of ["job", "job:{42}", "Größe 42 🔑", "a:b c\r\n", "42"]
   });
 }
 
-Deno.test("waiting works in database 3, also beside the same resource in another", async () => {
-  await using servers = shared.lend();
+test("waiting works in database 3, also beside the same resource in another", async (servers) => {
   await using zero = openClients(servers.urls, 2);
   await using three = openClients(servers.urls.map((url) => `${url}/3`), 2);
   const zeroth = await zero[0].acquire("job");
@@ -167,8 +164,7 @@ Deno.test("a quorum of nodes that has lost its queues and connections has the wa
   await (await soon(second.acquiring)).release();
 });
 
-Deno.test("a waiter is subscribed again after its connections are cut, and notified as before", async () => {
-  await using servers = shared.lend();
+test("a waiter is subscribed again after its connections are cut, and notified as before", async (servers) => {
   await using clients = openClients(servers.urls, 2);
   const lock = await clients[0].acquire("job");
   const { acquiring } = await lineUp(clients[1], "job", servers, 1);
@@ -190,8 +186,7 @@ Deno.test("a waiter is subscribed again after its connections are cut, and notif
 const TAKEN_WITHIN_MS = 1_500;
 
 for (const fault of ["stopped", "stopped and killed after it was notified", "killed"]) {
-  Deno.test(`a first in the queue that is ${fault} keeps a free lock from the next for 1.5 s at the most, whatever the TTL`, async () => {
-    await using servers = shared.lend();
+  test(`a first in the queue that is ${fault} keeps a free lock from the next for 1.5 s at the most, whatever the TTL`, async (servers) => {
     await using clients = openClients(servers.urls, 2);
     const job = { urls: servers.urls, resource: "job", ttlMs: TTL_MS };
     await using first = await startWaiter(job);
@@ -215,8 +210,7 @@ for (const fault of ["stopped", "stopped and killed after it was notified", "kil
 }
 
 for (const [count, fault] of [[5, "stopped"], [5, "killed"]] as const) {
-  Deno.test(`${count} processes at the head of the queue that are ${fault} keep a free lock for 1.5 s at the most, beside one that subscribes to all channels`, async () => {
-    await using servers = shared.lend();
+  test(`${count} processes at the head of the queue that are ${fault} keep a free lock for 1.5 s at the most, beside one that subscribes to all channels`, async (servers) => {
     await using clients = openClients(servers.urls, 3, { ttlMs: TTL_MS, waitMs: TTL_MS });
     const job = { urls: servers.urls, resource: "job", ttlMs: TTL_MS };
     await using stack = new AsyncDisposableStack();
@@ -310,8 +304,7 @@ Deno.test("an arrival in a queue of 4,000 costs a server at most three times wha
   });
 });
 
-Deno.test("a queue's key that holds something else is left alone, and locks work beside it by polling", async () => {
-  await using servers = shared.lend();
+test("a queue's key that holds something else is left alone, and locks work beside it by polling", async (servers) => {
   await using clients = openClients(servers.urls, 2, {
     ...PATIENT,
     retryDelayMs: 20,
@@ -333,8 +326,7 @@ Deno.test("a queue's key that holds something else is left alone, and locks work
   await (await soon(last)).release();
 });
 
-Deno.test("when a watcher of another's turn leaves the queue, the next is told how long that lasts, but not by one that takes a key of a pool", async () => {
-  await using servers = shared.lend();
+test("when a watcher of another's turn leaves the queue, the next is told how long that lasts, but not by one that takes a key of a pool", async (servers) => {
   const command = (...args: (string | number)[]) => servers[0].command(...args);
   await command("ZADD", QUEUE, 1, "first:1:50", 2, "second:1:50", 3, "third:1:50.2", 4, "last:1:");
   await command("SET", "hasp:turn:job", "first:1:50", "PX", 60_000);

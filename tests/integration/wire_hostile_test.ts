@@ -4,7 +4,7 @@ import { eventually } from "../support/eventually.ts";
 import { startFakeServer } from "../support/fake_server.ts";
 import { shareServers } from "../support/shared_servers.ts";
 
-const shared = shareServers(2);
+const { test } = shareServers(2);
 
 /** Writes all of `bytes`. */
 async function writeAll(conn: Deno.TcpConn, bytes: Uint8Array): Promise<void> {
@@ -25,8 +25,7 @@ const FLOODS: Record<string, string> = {
 };
 
 for (const [what, flood] of Object.entries(FLOODS)) {
-  Deno.test(`a node of three that sends ${what} is hung up on soon, and costs no lock`, async () => {
-    await using servers = shared.lend();
+  test(`a node of three that sends ${what} is hung up on soon, and costs no lock`, async (servers) => {
     const bytes = encoder.encode(flood);
     let written = 0;
     await using hostile = startFakeServer(async (conn) => {
@@ -45,8 +44,7 @@ for (const [what, flood] of Object.entries(FLOODS)) {
   });
 }
 
-Deno.test("a node of three that sends one byte a moment is given up, and connected to again", async () => {
-  await using servers = shared.lend();
+test("a node of three that sends one byte a moment is given up, and connected to again", async (servers) => {
   await using hostile = startFakeServer(async (conn) => {
     await writeAll(conn, encoder.encode("$1000\r\n"));
     for (;;) {
@@ -67,8 +65,7 @@ Deno.test("a node of three that sends one byte a moment is given up, and connect
   assertMatch(told[0].error.message, /left a command without a whole reply for 4000 ms$/);
 });
 
-Deno.test("a server behind a proxy that accepts and closes is never reported as connected, and not stormed", async () => {
-  await using servers = shared.lend();
+test("a server behind a proxy that accepts and closes is never reported as connected, and not stormed", async (servers) => {
   await using proxy = startFakeServer(() => Promise.resolve());
   const events: RedlockEvent[] = [];
   await using redlock = createRedlock([proxy.url, ...servers.urls], {

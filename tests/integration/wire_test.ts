@@ -8,6 +8,7 @@ import { shareServers, withClientOf } from "../support/shared_servers.ts";
 
 /** The tests send commands of all kinds. */
 const shared = shareServers(1, { rights: ["+@all"] });
+const { test } = shared;
 const withClient = withClientOf(shared);
 
 const PAYLOADS: Record<string, string> = {
@@ -63,8 +64,7 @@ Deno.test("sendRaw() carries all byte values there and back", async () => {
   });
 });
 
-Deno.test("send() sends 5 000 commands of one tick once each and in order", async () => {
-  await using servers = shared.lend();
+test("send() sends 5 000 commands of one tick once each and in order", async (servers) => {
   const server = servers[0]!;
   await using client = await connect(server.url);
   await server.resetCommandCounts();
@@ -74,8 +74,7 @@ Deno.test("send() sends 5 000 commands of one tick once each and in order", asyn
   assertEquals((await server.commandCounts()).incr, 5_000);
 });
 
-Deno.test("send() answers or refuses each of 40 000 commands of one tick, and sends no refused one", async () => {
-  await using servers = shared.lend();
+test("send() answers or refuses each of 40 000 commands of one tick, and sends no refused one", async (servers) => {
   const server = servers[0]!;
   await using client = await connect(server.url);
   await server.resetCommandCounts();
@@ -92,8 +91,7 @@ Deno.test("send() answers or refuses each of 40 000 commands of one tick, and se
   assertEquals(await client.send(["PING"]), "PONG");
 });
 
-Deno.test("send() does not hand a late reply to the next command", async () => {
-  await using servers = shared.lend();
+test("send() does not hand a late reply to the next command", async (servers) => {
   await using proxy = await startProxy(servers[0]!.url);
   await using client = await connect(proxy.address);
   await client.send(["MSET", "first", "1", "second", "2"]);

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { findBrowser } from "../site/browser.ts";
+import { makeFolder } from "../support/command_line.ts";
 import { run } from "./support/run.ts";
 import { SCENARIOS } from "./support/scenarios.ts";
 import { timelineHtml } from "./support/timeline.ts";
@@ -23,25 +24,21 @@ Deno.test({
   name: `the page draws its bars in a browser${browser ? "" : " (there is no Chromium)"}`,
   ignore: browser === undefined,
   fn: async () => {
-    const folder = await Deno.makeTempDir({ prefix: "hasp-timeline-" });
-    try {
-      const file = join(folder, "run.html");
-      await Deno.writeTextFile(file, await page());
-      const { stdout } = await new Deno.Command(browser!, {
-        args: [
-          ...["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"],
-          ...[`--user-data-dir=${join(folder, "profile")}`, `file://${file}`],
-        ],
-        stdin: "null",
-        stderr: "null",
-        signal: AbortSignal.timeout(30_000),
-      }).output();
-      const dom = new TextDecoder().decode(stdout);
-      const drawn = Number(dom.match(/data-drawn="(\d+)"/u)?.[1]);
-      assert(drawn >= 9, `only ${drawn} bars are drawn`);
-      assertMatch(dom, /client-1 writes to a, which client-2 holds/u);
-    } finally {
-      await Deno.remove(folder, { recursive: true });
-    }
+    await using folder = await makeFolder();
+    const file = join(folder.path, "run.html");
+    await Deno.writeTextFile(file, await page());
+    const { stdout } = await new Deno.Command(browser!, {
+      args: [
+        ...["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"],
+        ...[`--user-data-dir=${join(folder.path, "profile")}`, `file://${file}`],
+      ],
+      stdin: "null",
+      stderr: "null",
+      signal: AbortSignal.timeout(30_000),
+    }).output();
+    const dom = new TextDecoder().decode(stdout);
+    const drawn = Number(dom.match(/data-drawn="(\d+)"/u)?.[1]);
+    assert(drawn >= 9, `only ${drawn} bars are drawn`);
+    assertMatch(dom, /client-1 writes to a, which client-2 holds/u);
   },
 });

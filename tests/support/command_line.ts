@@ -85,7 +85,7 @@ export function childrenOf(parent: number, text: string): number[] {
   });
 }
 
-/** A folder for the files of a test's commands. */
+/** A folder for the files of a test, which its block removes at the end. */
 export async function makeFolder() {
   const path = await Deno.makeTempDir({ prefix: "hasp-" });
   return {

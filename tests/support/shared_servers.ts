@@ -24,6 +24,8 @@ export interface SharedServers {
    * empty and without faults. A server that is to be killed must be a test's own.
    */
   lend(count?: number): Group<RedisServer>;
+  /** Defines a test that is lent all of them. */
+  test(title: string, act: (servers: Group<RedisServer>) => Promise<void>): void;
 }
 
 /**
@@ -37,9 +39,15 @@ export function shareServers(count: number, options?: StartServerOptions): Share
   Deno.test.afterAll(async () => {
     await group?.[Symbol.asyncDispose]();
   });
+  const lend = (lentCount = count) =>
+    asGroup(group!.slice(0, lentCount), group!.urls.slice(0, lentCount), restore);
   return {
-    lend(lentCount = count) {
-      return asGroup(group!.slice(0, lentCount), group!.urls.slice(0, lentCount), restore);
+    lend,
+    test(title, act) {
+      Deno.test(title, async () => {
+        await using servers = lend();
+        await act(servers);
+      });
     },
   };
 }
