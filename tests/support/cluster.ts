@@ -203,3 +203,23 @@ export async function locked(
   const cluster = new Cluster(nodeCount, options, prepare);
   return { cluster, lock: await cluster.lock() };
 }
+
+/** A cluster, a lock that another client has handed over, and its token. */
+export async function handedOver(
+  nodeCount = 3,
+  resource: string | readonly string[] = "a",
+  options: RedlockOptions = {},
+): Promise<{ cluster: Cluster; given: Lock; token: string }> {
+  const cluster = new Cluster(nodeCount, options);
+  const given = await cluster.settle(cluster.peer().acquire(resource));
+  return { cluster, given, token: given.handOver() };
+}
+
+/** Defines a test of a cluster of its own; with `locked`, of one and its lock on "a". */
+export const test = Object.assign(testOf(() => new Cluster()), { locked: testOf(() => locked()) });
+
+function testOf<Subject>(
+  create: () => Subject | Promise<Subject>,
+): (title: string, act: (subject: Subject) => void | Promise<void>) => void {
+  return (title, act) => Deno.test(title, async () => act(await create()));
+}

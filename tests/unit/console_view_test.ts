@@ -3,7 +3,7 @@ import { inspect } from "node:util";
 import { Lock } from "../../src/lock/lock.ts";
 import { RedisClient } from "../../src/redis/client.ts";
 import { Redlock } from "../../src/redlock.ts";
-import { locked, VALIDITY_MS } from "../support/cluster.ts";
+import { locked, test, VALIDITY_MS } from "../support/cluster.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_transport.ts";
 
@@ -19,8 +19,7 @@ function flat(text: string): string {
 }
 
 for (const [runtime, show] of Object.entries(CONSOLES)) {
-  Deno.test(`console.log of a Lock in ${runtime} shows its state and no value`, async () => {
-    const { cluster, lock } = await locked();
+  test.locked(`console.log of a Lock in ${runtime} shows its state and no value`, async ({ cluster, lock }) => {
     await cluster.clock.advance(10);
     const nodes = '{ node0: "granted", node1: "granted", node2: "granted" }';
     const view = (state: string, remainingMs: number, { holder } = lock) =>
@@ -71,8 +70,7 @@ for (const [runtime, show] of Object.entries(CONSOLES)) {
   });
 }
 
-Deno.test("console.log in Node shows the name alone of a Lock deeper than its depth", async () => {
-  const { lock } = await locked();
+test.locked("console.log in Node shows the name alone of a Lock deeper than its depth", ({ lock }) => {
   const view = Reflect.get(lock, Symbol.for("nodejs.util.inspect.custom")) as (
     ...args: unknown[]
   ) => string;

@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { getEventListeners } from "node:events";
 import type { Redlock } from "../../src/redlock.ts";
-import { Cluster, OTHER_VALUE, REASON } from "../support/cluster.ts";
+import { OTHER_VALUE, REASON, test } from "../support/cluster.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 
 /** How many calls share one signal. */
@@ -37,8 +37,7 @@ const WAITS: Record<string, {
 };
 
 for (const [what, { hangs, held, call }] of Object.entries(WAITS)) {
-  Deno.test(`Redlock puts one listener on a signal of ${CALLS} calls that wait for ${what}, which it ends at once`, async () => {
-    const cluster = new Cluster();
+  test(`Redlock puts one listener on a signal of ${CALLS} calls that wait for ${what}, which it ends at once`, async (cluster) => {
     if (hangs) cluster.set("hang");
     const resources = Array.from({ length: CALLS }, (_, index) => `r${index}`);
     if (held) { for (const key of [...resources, "all"]) cluster.occupy(key); }
@@ -64,8 +63,7 @@ for (const [what, { hangs, held, call }] of Object.entries(WAITS)) {
 
 for (const [what, { hangs, held, call }] of Object.entries(WAITS)) {
   const ends = what.includes("routine") ? ["acquired", "acquired"] : ["aborted", "aborted"];
-  Deno.test(`Redlock reports calls as ${ends[0]} whose signal aborts while they wait for ${what}`, async () => {
-    const cluster = new Cluster();
+  test(`Redlock reports calls as ${ends[0]} whose signal aborts while they wait for ${what}`, async (cluster) => {
     if (hangs) cluster.set("hang");
     const resources = ["r0", "r1"];
     if (held) { for (const key of [...resources, "all"]) cluster.occupy(key); }
@@ -84,8 +82,7 @@ for (const [what, { hangs, held, call }] of Object.entries(WAITS)) {
   });
 }
 
-Deno.test("Redlock reports a call of one attempt as aborted, also if the signal aborted before", async () => {
-  const cluster = new Cluster();
+test("Redlock reports a call of one attempt as aborted, also if the signal aborted before", async (cluster) => {
   const signal = AbortSignal.abort(NaN); // which does not equal itself
   const calls = [
     () => cluster.redlock.acquire("a", { signal }),

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } f
 import { LockHeldError } from "../../src/errors.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { slots } from "../../src/resources.ts";
-import { Cluster, OTHER_VALUE } from "../support/cluster.ts";
+import { Cluster, OTHER_VALUE, test } from "../support/cluster.ts";
 
 const ANY = { any: true, waitMs: 0 } as const;
 const NAMES = ["a", "b", "c"];
@@ -20,8 +20,7 @@ Deno.test("the key is the prefix and the resource, and the caller's array stays 
   assertEquals([names, cluster.holders(`app:${name}`)[0]], [NAMES, lock.value]);
 });
 
-Deno.test("a call for any one asks as a plain one does first, and for the one that it had last", async () => {
-  const cluster = new Cluster();
+test("a call for any one asks as a plain one does first, and for the one that it had last", async (cluster) => {
   const first = await cluster.lock(ANY, NAMES);
   const [name] = first.resources;
   await cluster.settle(first.release());
@@ -65,8 +64,7 @@ Deno.test("of those that are free on as many nodes, one is asked for at random",
   }
 });
 
-Deno.test("LockHeldError has all resources, and says that each of them is held", async () => {
-  const cluster = new Cluster();
+test("LockHeldError has all resources, and says that each of them is held", async (cluster) => {
   for (const name of NAMES) cluster.occupy(name, 700);
   const error = await cluster.refusal(ANY, NAMES);
   assertInstanceOf(error, LockHeldError);

@@ -1,7 +1,7 @@
 import { assertEquals, assertInstanceOf, assertMatch } from "@std/assert";
 import { QuorumError } from "../../src/errors.ts";
 import type { RedlockOptions } from "../../src/options.ts";
-import { Cluster, OTHER_VALUE, TTL_MS } from "../support/cluster.ts";
+import { Cluster, OTHER_VALUE, test, TTL_MS } from "../support/cluster.ts";
 
 const NAMES = ["a", "b"];
 const WAITS: RedlockOptions = { any: true, waitMs: 50_000, retryDelayMaxMs: 60_000 };
@@ -27,8 +27,7 @@ async function contend(cluster: Cluster): Promise<void> {
   await cluster.settle((await cluster.settle(acquiring, 50)).release());
 }
 
-Deno.test("once nobody waits for any one of several, a lock costs what it did before", async () => {
-  const cluster = new Cluster();
+test("once nobody waits for any one of several, a lock costs what it did before", async (cluster) => {
   await contend(cluster);
   await cluster.settle((await cluster.lock(WAITS, NAMES)).release());
   const sent = await attemptsOf(cluster, async () => {
@@ -37,8 +36,7 @@ Deno.test("once nobody waits for any one of several, a lock costs what it did be
   assertEquals(sent, ["a"]);
 });
 
-Deno.test("a call that has waited behind others of its client asks for none that they have", async () => {
-  const cluster = new Cluster();
+test("a call that has waited behind others of its client asks for none that they have", async (cluster) => {
   const sent = await attemptsOf(cluster, async () => {
     const calls = NAMES.map(() => cluster.redlock.acquire(NAMES, WAITS));
     await cluster.settle(Promise.all(calls));
@@ -57,8 +55,7 @@ Deno.test("a call asks for none that is in its cooldown, if this client has the 
   }
 });
 
-Deno.test("a ticket that left the queues of many is taken out once when messages about each of them arrive, and again later", async () => {
-  const cluster = new Cluster();
+test("a ticket that left the queues of many is taken out once when messages about each of them arrive, and again later", async (cluster) => {
   for (const name of NAMES) cluster.occupy(name);
   const acquiring = cluster.redlock.acquire(NAMES, WAITS);
   await cluster.advance(100);
@@ -74,8 +71,7 @@ Deno.test("a ticket that left the queues of many is taken out once when messages
   }
 });
 
-Deno.test("a call that waits is told of no key that is free for another", async () => {
-  const cluster = new Cluster();
+test("a call that waits is told of no key that is free for another", async (cluster) => {
   for (const name of NAMES) cluster.occupy(name);
   cluster.fraction = 0;
   for (const node of cluster.nodes) node.enqueue("b", "other:1");
@@ -91,8 +87,7 @@ Deno.test("a call that waits is told of no key that is free for another", async 
   await acquiring;
 });
 
-Deno.test("a call that hears that one of several was taken asks when the turn for another is over", async () => {
-  const cluster = new Cluster();
+test("a call that hears that one of several was taken asks when the turn for another is over", async (cluster) => {
   for (const name of NAMES) cluster.occupy(name);
   const acquiring = cluster.rejection(cluster.redlock.acquire(NAMES, WAITS));
   await cluster.advance(100);
@@ -104,8 +99,7 @@ Deno.test("a call that hears that one of several was taken asks when the turn fo
   await acquiring;
 });
 
-Deno.test("a call polls while clients of other libraries have all, whose releases notify nobody", async () => {
-  const cluster = new Cluster();
+test("a call polls while clients of other libraries have all, whose releases notify nobody", async (cluster) => {
   for (const name of NAMES) cluster.occupy(name, Infinity, "of another library");
   const acquiring = cluster.redlock.acquire(NAMES, WAITS);
   await cluster.advance(3_000);
@@ -113,8 +107,7 @@ Deno.test("a call polls while clients of other libraries have all, whose release
   assertEquals((await cluster.settle(acquiring, 500)).resources, ["b"]);
 });
 
-Deno.test("a call that too few nodes answer asks for no other", async () => {
-  const cluster = new Cluster();
+test("a call that too few nodes answer asks for no other", async (cluster) => {
   cluster.set("fail", 1, 2);
   const sent = await attemptsOf(cluster, async () => {
     const error = await cluster.refusal({ any: true, waitMs: 0 }, NAMES);
@@ -127,8 +120,7 @@ Deno.test("a call that too few nodes answer asks for no other", async () => {
   assertEquals(sent.length, 1);
 });
 
-Deno.test("a ticket leaves the queues of a node that puts it there when the lock is won", async () => {
-  const cluster = new Cluster();
+test("a ticket leaves the queues of a node that puts it there when the lock is won", async (cluster) => {
   for (const name of NAMES) cluster.occupy(name);
   const acquiring = cluster.redlock.acquire(NAMES, WAITS);
   await cluster.advance(100);

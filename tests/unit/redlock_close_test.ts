@@ -10,7 +10,7 @@ import type { RedlockEvent } from "../../src/events.ts";
 import { handOverToken } from "../../src/lock/hand_over_token.ts";
 import { ROUNDS_MAX } from "../../src/quorum/round.ts";
 import type { Redlock } from "../../src/redlock.ts";
-import { Cluster, locked, OTHER_VALUE, REASON, TTL_MS } from "../support/cluster.ts";
+import { Cluster, locked, OTHER_VALUE, REASON, test, TTL_MS } from "../support/cluster.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 
 Deno.test("close() is idempotent, closes each node once, asks none of them afterwards and leaves no timer", async () => {
@@ -25,8 +25,7 @@ Deno.test("close() is idempotent, closes each node once, asks none of them after
   assertEquals([cluster.clock.timers, cluster.wheel.size], [0, 0]);
 });
 
-Deno.test("close() waits for the answers to releases, in a crowd too", async () => {
-  const cluster = new Cluster();
+test("close() waits for the answers to releases, in a crowd too", async (cluster) => {
   const acquire = (_: unknown, index: number) => cluster.redlock.acquire(`lock ${index}`);
   const locks = await cluster.settle(Promise.all(Array.from({ length: ROUNDS_MAX + 2 }, acquire)));
   for (const node of cluster.nodes) node.replyMs = 10;
@@ -56,8 +55,7 @@ const CALLS: Record<string, (redlock: Redlock) => Promise<unknown>> = {
 };
 
 for (const [name, call] of Object.entries(CALLS)) {
-  Deno.test(`close() rejects a pending ${name} with the votes so far, and takes back what it set`, async () => {
-    const cluster = new Cluster();
+  test(`close() rejects a pending ${name} with the votes so far, and takes back what it set`, async (cluster) => {
     cluster.set("hang", 1, 2);
     const pending = call(cluster.redlock);
     const rejected = assertRejects(() => pending, RedlockError);
@@ -74,8 +72,7 @@ for (const [name, call] of Object.entries(CALLS)) {
   });
 }
 
-Deno.test("close() ends an adoption that asks who has the keys, without a pause for the next attempt", async () => {
-  const cluster = new Cluster(3);
+test("close() ends an adoption that asks who has the keys, without a pause for the next attempt", async (cluster) => {
   cluster.nodes.forEach((node, index) => {
     node.set("a", index === 0 ? OTHER_VALUE : `${index}`); // a vote that is split
     node.modes.inspect = "hang";
@@ -91,8 +88,7 @@ Deno.test("close() ends an adoption that asks who has the keys, without a pause 
 });
 
 for (const type of ["attempt", "acquired"]) {
-  Deno.test(`close() by a listener of ${type} leaves a lock that is being adopted to be adopted`, async () => {
-    const cluster = new Cluster();
+  test(`close() by a listener of ${type} leaves a lock that is being adopted to be adopted`, async (cluster) => {
     const token = (await cluster.settle(cluster.peer().acquire("a"))).handOver();
     const events: string[] = [];
     const onEvent = (event: RedlockEvent) => {
@@ -108,8 +104,7 @@ for (const type of ["attempt", "acquired"]) {
   });
 }
 
-Deno.test("close() lets a routine end; no release after it sets a timer", async () => {
-  const { cluster, lock } = await locked();
+test.locked("close() lets a routine end; no release after it sets a timer", async ({ cluster, lock }) => {
   const routine = Promise.withResolvers<void>();
   const using = cluster.redlock.using("b", () => routine.promise);
   await runMicrotasks();

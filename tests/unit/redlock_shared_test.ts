@@ -4,7 +4,7 @@ import type { RedlockOptions } from "../../src/options.ts";
 import { describeHolder } from "../../src/holder.ts";
 import { SHARED } from "../../src/redis_node/scripts/readers.ts";
 import { forceRelease } from "../../src/operate/mod.ts";
-import { Cluster, TTL_MS } from "../support/cluster.ts";
+import { Cluster, test, TTL_MS } from "../support/cluster.ts";
 
 const READ = { mode: "shared", waitMs: 0 } as const;
 const WAIT: RedlockOptions = { waitMs: 50_000, ttlMs: 20_000, retryDelayMaxMs: 60_000 };
@@ -15,8 +15,7 @@ function readers({ nodes }: Cluster, key = "a"): string[][] {
   return nodes.map((node) => node.readers(key));
 }
 
-Deno.test("any number of locks in shared mode are held together, and none beside an exclusive one", async () => {
-  const cluster = new Cluster();
+test("any number of locks in shared mode are held together, and none beside an exclusive one", async (cluster) => {
   const other = cluster.peer();
   const locks = [];
   for (const client of [cluster.redlock, other, cluster.redlock]) {
@@ -39,8 +38,7 @@ Deno.test("any number of locks in shared mode are held together, and none beside
   assertEquals(await cluster.settle(other.tryAcquire("a", READ)), undefined);
 });
 
-Deno.test("a key lives as long as its longest reader, and goes with the last", async () => {
-  const cluster = new Cluster();
+test("a key lives as long as its longest reader, and goes with the last", async (cluster) => {
   const [long, short] = [
     await cluster.lock({ ...READ, ttlMs: 5_000 }),
     await cluster.lock({ ...READ, ttlMs: 1_000 }),
@@ -53,8 +51,7 @@ Deno.test("a key lives as long as its longest reader, and goes with the last", a
   assertEquals(cluster.holders(), [undefined, undefined, undefined]);
 });
 
-Deno.test("a node that lost its keys is filled in by an extension, though a writer waits there", async () => {
-  const cluster = new Cluster();
+test("a node that lost its keys is filled in by an extension, though a writer waits there", async (cluster) => {
   const lock = await cluster.lock(READ);
   cluster.forget(0);
   await cluster.settle(lock.extend());
@@ -69,8 +66,7 @@ Deno.test("a node that lost its keys is filled in by an extension, though a writ
   assertEquals(readers(cluster)[0].includes(lock.value), true);
 });
 
-Deno.test("a lost lock in shared mode leaves its own place, and the others keep theirs", async () => {
-  const cluster = new Cluster();
+test("a lost lock in shared mode leaves its own place, and the others keep theirs", async (cluster) => {
   const lost = await cluster.lock(READ);
   const kept = await cluster.lock({ ...READ, ttlMs: 5_000 });
   await cluster.advance(TTL_MS + 50);
@@ -80,8 +76,7 @@ Deno.test("a lost lock in shared mode leaves its own place, and the others keep 
 
 // Waiting
 
-Deno.test("a reader that only tries does not pass a writer that waits, also while the key is free", async () => {
-  const cluster = new Cluster();
+test("a reader that only tries does not pass a writer that waits, also while the key is free", async (cluster) => {
   const [first, other] = cluster.nodes;
   for (const node of cluster.nodes) node.enqueue("a", "other:1:50");
   assertEquals([await cluster.try(READ), await cluster.try(READ)], [undefined, undefined]);
@@ -99,8 +94,7 @@ Deno.test("a reader that only tries does not pass a writer that waits, also whil
 
 // What is seen, and what is refused
 
-Deno.test("inspect() and list() say how many share a resource; forceRelease() takes one of them away", async () => {
-  const cluster = new Cluster();
+test("inspect() and list() say how many share a resource; forceRelease() takes one of them away", async (cluster) => {
   const [one, other] = [await cluster.lock(READ), await cluster.lock(READ)];
   const { held, mode, holders, foreign } = await cluster.settle(cluster.redlock.inspect("a"));
   assertEquals([held, mode, foreign], [true, "shared", undefined]);
@@ -116,8 +110,7 @@ Deno.test("inspect() and list() say how many share a resource; forceRelease() ta
   assertEquals((await cluster.settle(redlock.inspect("a"))).mode, "exclusive");
 });
 
-Deno.test("LockHeldError says that this client itself reads what it asks to write or, behind a writer, to read, or writes what it asks to read", async () => {
-  const cluster = new Cluster();
+test("LockHeldError says that this client itself reads what it asks to write or, behind a writer, to read, or writes what it asks to read", async (cluster) => {
   const readers = [await cluster.lock(READ_LATER), await cluster.lock(READ_LATER)];
   for (const node of cluster.nodes) node.enqueue("a", "other:1");
   const third = await cluster.refusal({ ...READ_LATER, waitMs: 200 });
@@ -162,8 +155,7 @@ Deno.test("a mode that there is not is refused", async () => {
   );
 });
 
-Deno.test("a lock in shared mode, or of a node that cannot adopt, is not handed over and stays held", async () => {
-  const cluster = new Cluster();
+test("a lock in shared mode, or of a node that cannot adopt, is not handed over and stays held", async (cluster) => {
   const [reader, writer] = [await cluster.lock(READ), await cluster.lock({}, "b")];
   Object.assign(cluster.nodes[1], { adopt: undefined });
   const messages = [reader, writer].map((it) =>

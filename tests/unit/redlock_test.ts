@@ -10,7 +10,7 @@ import { publishedNode } from "../../src/nodes/published_node.ts";
 import type { LockNode } from "../../src/quorum/lock_node.ts";
 import { NODES_MAX } from "../../src/client_nodes.ts";
 import { Redlock } from "../../src/redlock.ts";
-import { Cluster, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";
+import { Cluster, test, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";
 
 const NOT_ARRAY = "'nodes' must be a non-empty array";
 const NOT_NODES = "'nodes' must contain only objects that implement LockNode: " +
@@ -67,8 +67,7 @@ Deno.test("Redlock keeps its own copy of nodes and options, and runs on the runt
   await redlock.close();
 });
 
-Deno.test("every call refuses a resource that is no non-empty string, and asks nobody", async () => {
-  const cluster = new Cluster();
+test("every call refuses a resource that is no non-empty string, and asks nobody", async (cluster) => {
   const { redlock } = cluster;
   const acquire = "Cannot acquire lock as 'resource' must";
   for (
@@ -97,8 +96,7 @@ Deno.test("every call refuses a resource that is no non-empty string, and asks n
   assertEquals(cluster.steps, ["", "", ""]);
 });
 
-Deno.test("Redlock shows no value in errors and events", async () => {
-  const cluster = new Cluster();
+test("Redlock shows no value in errors and events", async (cluster) => {
   const lock = await cluster.lock();
   const error = await cluster.refusal({ waitMs: 0 });
   cluster.set("fail");
@@ -109,8 +107,7 @@ Deno.test("Redlock shows no value in errors and events", async () => {
   assertEquals(cluster.values.filter((value) => shown.includes(value)), []);
 });
 
-Deno.test("Redlock calls the call's listener in place of the client's own", async () => {
-  const cluster = new Cluster();
+test("Redlock calls the call's listener in place of the client's own", async (cluster) => {
   const types: string[] = [];
   await cluster.lock({ onEvent: ({ type }) => void types.push(type) });
   assertEquals([types, cluster.events], [["attempt", "acquired"], []]);

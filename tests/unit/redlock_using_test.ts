@@ -1,9 +1,8 @@
 import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { LockLostError } from "../../src/errors.ts";
-import { Cluster, REASON } from "../support/cluster.ts";
+import { REASON, test } from "../support/cluster.ts";
 
-Deno.test("using() has its signal abort lock.signal, whenever that is first read; the reason stays, and the lock", async () => {
-  const cluster = new Cluster();
+test("using() has its signal abort lock.signal, whenever that is first read; the reason stays, and the lock", async (cluster) => {
   const controller = new AbortController();
   const { signal } = controller;
   const using = cluster.redlock.using("a", { signal, autoExtend: false }, async (lock) => {
@@ -17,8 +16,7 @@ Deno.test("using() has its signal abort lock.signal, whenever that is first read
   assertEquals(cluster.eventTypes.filter((type) => type === "lost"), ["lost"]);
 });
 
-Deno.test("using() hands on no abort of its signal after the routine", async () => {
-  const cluster = new Cluster();
+test("using() hands on no abort of its signal after the routine", async (cluster) => {
   const controller = new AbortController();
   const using = cluster.redlock.using("a", { signal: controller.signal }, (lock) => lock.signal);
   const lockSignal = await cluster.settle(using);

@@ -3,7 +3,8 @@ import { LockHeldError, QuorumError } from "../../../src/errors.ts";
 import { quorumSize } from "../../../src/vote.ts";
 import { ROUNDS_MAX } from "../../../src/quorum/round.ts";
 import { expiryMarginMs } from "../../../src/time/validity.ts";
-import { Cluster, VALIDITY_MS } from "../../support/cluster.ts";
+import { Cluster, test, VALIDITY_MS } from "../../support/cluster.ts";
+import { combinations } from "../../support/combinations.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
 /** The default for a TTL of a second. */
@@ -17,15 +18,9 @@ const ANSWERS: readonly Answer[] = ["grant", "deny", "fail", "hang", "lose-reply
 /** Most attempts of a call that does not wait, and the longest moment or pause in between. */
 const ATTEMPTS_MAX = 5, MOMENT_MS = 8;
 
-/** Every way for `count` nodes to answer. */
-function combinations(count: number): Answer[][] {
-  if (count === 0) return [[]];
-  return combinations(count - 1).flatMap((rest) => ANSWERS.map((answer) => [...rest, answer]));
-}
-
 for (const nodeCount of [1, 2, 3, 4]) {
   Deno.test(`tryAcquire() on ${nodeCount} nodes wins, is refused or fails by count, and leaves no key without a lock, for every combination of answers`, async () => {
-    for (const answers of combinations(nodeCount)) {
+    for (const answers of combinations(ANSWERS, nodeCount)) {
       const cluster = new Cluster(nodeCount);
       answers.forEach((answer, index) => {
         const node = cluster.nodes[index];
@@ -97,8 +92,7 @@ Deno.test("acquire() names resources, not keys, in errors and events", async () 
 
 // Validity
 
-Deno.test("acquire() counts validity from before the first byte", async () => {
-  const cluster = new Cluster();
+test("acquire() counts validity from before the first byte", async (cluster) => {
   for (const node of cluster.nodes) [node.requestMs, node.replyMs] = [10, 15];
   const lock = await cluster.lock();
   assertEquals(lock.remainingMs(), VALIDITY_MS - 25);
@@ -108,8 +102,7 @@ Deno.test("acquire() counts validity from before the first byte", async () => {
 const LEAST_MS = expiryMarginMs(VALIDITY_MS) + 0.25;
 
 for (const [leftMs, won] of [[LEAST_MS, true], [LEAST_MS - 0.25, false]] as const) {
-  Deno.test(`acquire() ${won ? "wins" : "does not win"} by grants that are concluded after ${VALIDITY_MS - leftMs} ms`, async () => {
-    const cluster = new Cluster();
+  test(`acquire() ${won ? "wins" : "does not win"} by grants that are concluded after ${VALIDITY_MS - leftMs} ms`, async (cluster) => {
     cluster.nodes[0].before.acquire = () => cluster.clock.block(VALIDITY_MS - leftMs);
     const acquiring = cluster.redlock.acquire("a", { waitMs: 0 });
     if (won) {
@@ -126,8 +119,7 @@ for (const [leftMs, won] of [[LEAST_MS, true], [LEAST_MS - 0.25, false]] as cons
 }
 
 for (const [stepMs, leftMs] of [[60_000, undefined], [-60_000, VALIDITY_MS - 20]] as const) {
-  Deno.test(`acquire() during which the wall clock steps by ${stepMs} ms has ${leftMs ?? "no"} ms left`, async () => {
-    const cluster = new Cluster();
+  test(`acquire() during which the wall clock steps by ${stepMs} ms has ${leftMs ?? "no"} ms left`, async (cluster) => {
     for (const node of cluster.nodes) node.replyMs = 20;
     const trying = cluster.redlock.tryAcquire("a");
     await runMicrotasks();
@@ -139,8 +131,7 @@ for (const [stepMs, leftMs] of [[60_000, undefined], [-60_000, VALIDITY_MS - 20]
   });
 }
 
-Deno.test("tryAcquire() rejects with the reason of its signal, even if that is the LockHeldError of another call", async () => {
-  const cluster = new Cluster();
+test("tryAcquire() rejects with the reason of its signal, even if that is the LockHeldError of another call", async (cluster) => {
   cluster.occupy("a");
   const reason = await cluster.rejection(cluster.redlock.acquire("a", { waitMs: 0 }));
   const signal = AbortSignal.abort(reason);

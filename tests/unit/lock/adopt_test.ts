@@ -1,34 +1,20 @@
 import { assert, assertEquals, assertLess, assertRejects, assertThrows } from "@std/assert";
-import {
-  LockLostError,
-  QuorumError,
-  type RedlockEvent,
-  type RedlockOptions,
-} from "../../../mod.ts";
+import { LockLostError, QuorumError, type RedlockEvent } from "../../../mod.ts";
 import { holderOf } from "../../../src/holder.ts";
 import { handOverToken } from "../../../src/lock/hand_over_token.ts";
 import {
   Cluster,
+  handedOver,
   locked,
   OTHER_VALUE,
   REASON,
+  test,
   TTL_MS,
   VALIDITY_MS,
 } from "../../support/cluster.ts";
 
 /** Two keys, and the value of a third one that is not locked. */
 const PAIR = ["a", "b"];
-
-/** A cluster, a lock that another client has handed over, and its token. */
-async function handedOver(
-  nodeCount = 3,
-  resource: string | readonly string[] = "a",
-  options: RedlockOptions = {},
-) {
-  const cluster = new Cluster(nodeCount, options);
-  const given = await cluster.settle(cluster.peer().acquire(resource));
-  return { cluster, given, token: given.handOver() };
-}
 
 /** The one that a client with this lock's value replaced. */
 function eventsOf<Type extends RedlockEvent["type"]>(events: RedlockEvent[], type: Type) {
@@ -37,8 +23,7 @@ function eventsOf<Type extends RedlockEvent["type"]>(events: RedlockEvent[], typ
   });
 }
 
-Deno.test("handOver() ends the handle and asks no node", async () => {
-  const { cluster, lock } = await locked();
+test.locked("handOver() ends the handle and asks no node", async ({ cluster, lock }) => {
   const { value } = lock;
   const steps = cluster.steps;
   const token = lock.handOver();
@@ -51,8 +36,7 @@ Deno.test("handOver() ends the handle and asks no node", async () => {
   assertEquals([lock.signal.aborted, cluster.timers], [false, [0, 0]]);
 });
 
-Deno.test("handOver() throws a LockLostError if the lock is not held", async () => {
-  const { cluster, lock } = await locked();
+test.locked("handOver() throws a LockLostError if the lock is not held", async ({ cluster, lock }) => {
   lock.handOver();
   const again = assertThrows(
     () => lock.handOver(),
@@ -236,8 +220,7 @@ Deno.test("adopt() rejects at once if the lock is gone, also if nodes that fail 
   ]);
 });
 
-Deno.test("events link the former holder to the one that adopts", async () => {
-  const cluster = new Cluster();
+test("events link the former holder to the one that adopts", async (cluster) => {
   const lock = await cluster.lock();
   await cluster.advance(10);
   const token = lock.handOver();

@@ -5,15 +5,8 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { type Lock, QuorumError, type RedlockOptions } from "../../../mod.ts";
-import { Cluster, OTHER_VALUE, TTL_MS } from "../../support/cluster.ts";
+import { Cluster, handedOver, OTHER_VALUE, TTL_MS } from "../../support/cluster.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
-
-/** A cluster, a lock that another client has handed over, and its token. */
-async function handedOver(nodeCount = 3, resource: string | readonly string[] = "a") {
-  const cluster = new Cluster(nodeCount);
-  const given = await cluster.settle(cluster.peer().acquire(resource));
-  return { cluster, given, token: given.handOver() };
-}
 
 /** An adopted lock, of which the last node was away meanwhile. */
 async function missed(options: RedlockOptions = {}, nodeCount = 3) {

@@ -1,12 +1,11 @@
 import { assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
 import { LockLostError } from "../../../src/errors.ts";
-import { Cluster, locked, TTL_MS, VALIDITY_MS } from "../../support/cluster.ts";
+import { Cluster, locked, test, TTL_MS, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
 // Its validity, by the clocks
 
-Deno.test("Lock.held and remainingMs() are read from the clock at the moment of asking", async () => {
-  const { cluster, lock } = await locked();
+test.locked("Lock.held and remainingMs() are read from the clock at the moment of asking", ({ cluster, lock }) => {
   assertEquals([lock.held, lock.remainingMs()], [true, VALIDITY_MS]);
   cluster.clock.block(500.5);
   assertEquals([lock.held, lock.remainingMs()], [true, VALIDITY_MS - 500.5]);
@@ -52,8 +51,7 @@ const READS: Record<string, (signal: AbortSignal) => unknown> = {
 };
 
 for (const [member, read] of Object.entries(READS)) {
-  Deno.test(`Lock.signal.${member} looks at the clock, before any timer has run`, async () => {
-    const { cluster, lock } = await locked();
+  test.locked(`Lock.signal.${member} looks at the clock, before any timer has run`, async ({ cluster, lock }) => {
     const { signal } = lock;
     let aborts = 0;
     signal.addEventListener("abort", () => aborts += lock.held ? 100 : 1);
@@ -70,8 +68,7 @@ for (const [member, read] of Object.entries(READS)) {
   });
 }
 
-Deno.test("Lock.signal is one real signal, also if it is first asked for after the end", async () => {
-  const { cluster, lock } = await locked();
+test.locked("Lock.signal is one real signal, also if it is first asked for after the end", async ({ cluster, lock }) => {
   const late = await cluster.lock({}, "b");
   const { signal } = lock;
   const both = AbortSignal.any([signal]);
@@ -111,8 +108,7 @@ Deno.test("a lock that is lost aborts its signal before the listener is called, 
 
 // What is left on the nodes
 
-Deno.test("a lock that ran out keeps others out until its TTL is over, and then asks each node once that did not deny it", async () => {
-  const cluster = new Cluster(3);
+test("a lock that ran out keeps others out until its TTL is over, and then asks each node once that did not deny it", async (cluster) => {
   cluster.nodes[0].set("a", "other", 500);
   const lock = await cluster.lock();
   await cluster.advance(VALIDITY_MS - 1);

@@ -3,6 +3,7 @@ import { QuorumError, RedlockError } from "../../../src/errors.ts";
 import type { Inspection } from "../../../src/lock/inspection.ts";
 import { quorumSize } from "../../../src/vote.ts";
 import { Cluster } from "../../support/cluster.ts";
+import { combinations } from "../../support/combinations.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import type { Mode } from "../../support/keyspace_node.ts";
 
@@ -55,12 +56,6 @@ async function inspected(states: State): Promise<Inspection> {
 
 function verdict(outcome: Inspection | QuorumError): "held" | "free" | "unknown" {
   return outcome instanceof RedlockError ? "unknown" : outcome.held ? "held" : "free";
-}
-
-/** Every way for `count` nodes to have one of `states` each. */
-function combinations(states: readonly State[], count: number): State[][] {
-  if (count === 0) return [[]];
-  return combinations(states, count - 1).flatMap((rest) => states.map((state) => [...rest, state]));
 }
 
 /** What may be true of keys, if a node that does not answer may have any of them. */

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import type { Lock } from "../../../mod.ts";
-import { Cluster, REASON } from "../../support/cluster.ts";
+import { Cluster, REASON, test } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
 const ERROR = new Error("the work failed");
@@ -92,8 +92,7 @@ Deno.test("lead() begins with a short pause again after a term that lasted, and 
   await cluster.settle(leading);
 });
 
-Deno.test("lead() ends at once if its signal has aborted, and with an error if its client is closed", async () => {
-  const cluster = new Cluster(3);
+test("lead() ends at once if its signal has aborted, and with an error if its client is closed", async (cluster) => {
   const routine = () => assert(false, "it must not run");
   await cluster.settle(cluster.redlock.lead("a", { signal: AbortSignal.abort(REASON) }, routine));
   cluster.occupy("a");

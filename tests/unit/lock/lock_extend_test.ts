@@ -2,11 +2,10 @@ import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/asse
 import { FAILED } from "../../../src/quorum/outcome.ts";
 import { LockLostError, QuorumError } from "../../../src/errors.ts";
 import type { ExtendOptions } from "../../../src/lock/lock.ts";
-import { Cluster, locked, VALIDITY_MS } from "../../support/cluster.ts";
+import { Cluster, locked, test, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
-Deno.test("Lock.extend() gives a new validity, counted from before its first byte", async () => {
-  const { cluster, lock } = await locked();
+test.locked("Lock.extend() gives a new validity, counted from before its first byte", async ({ cluster, lock }) => {
   await cluster.advance(500);
   for (const node of cluster.nodes) node.replyMs = 10;
   await cluster.settle(lock.extend());
@@ -34,8 +33,7 @@ Deno.test("Lock.extend() reads the clocks when it is called, before its first by
   assertEquals([readings, lock.extensions], [3, 1]);
 });
 
-Deno.test("Lock.extend() refuses options of a wrong type or out of range, and leaves the lock as it is", async () => {
-  const { lock } = await locked();
+test.locked("Lock.extend() refuses options of a wrong type or out of range, and leaves the lock as it is", async ({ lock }) => {
   for (
     const [options, Class, message] of [
       [
@@ -66,8 +64,7 @@ Deno.test("Lock.extend() refuses options of a wrong type or out of range, and le
   assertEquals([lock.held, lock.remainingMs(), lock.extensions], [true, VALIDITY_MS, 0]);
 });
 
-Deno.test("Lock.extend() does not bring back a lock whose validity ended before its grants came", async () => {
-  const { cluster, lock } = await locked();
+test.locked("Lock.extend() does not bring back a lock whose validity ended before its grants came", async ({ cluster, lock }) => {
   await cluster.advance(500);
   for (const node of cluster.nodes) node.replyMs = 20;
   const rejected = assertRejects(() => lock.extend({ ttlMs: 10_000 }), LockLostError);

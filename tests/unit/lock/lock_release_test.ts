@@ -1,19 +1,14 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { QuorumError } from "../../../src/errors.ts";
 import { quorumSize } from "../../../src/vote.ts";
-import { Cluster, locked, VALIDITY_MS } from "../../support/cluster.ts";
+import { locked, test, VALIDITY_MS } from "../../support/cluster.ts";
+import { combinations } from "../../support/combinations.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
 /** How a node takes a release. */
 type Answer = "grant" | "deny" | "fail" | "hang";
 const ANSWERS: readonly Answer[] = ["grant", "deny", "fail", "hang"];
-
-/** Every way for `count` nodes to take it. */
-function combinations(count: number): Answer[][] {
-  if (count === 0) return [[]];
-  return combinations(count - 1).flatMap((rest) => ANSWERS.map((answer) => [...rest, answer]));
-}
 
 /** Has a node take a release so. */
 function prepare(node: KeyspaceNode, answer: Answer): void {
@@ -23,7 +18,7 @@ function prepare(node: KeyspaceNode, answer: Answer): void {
 
 for (const nodeCount of [1, 2, 3, 4]) {
   Deno.test(`Lock.release() on ${nodeCount} nodes is true, false or a QuorumError by count, for every combination of answers`, async () => {
-    for (const answers of combinations(nodeCount)) {
+    for (const answers of combinations(ANSWERS, nodeCount)) {
       const { cluster, lock } = await locked(nodeCount, { nodeTimeoutMs: 30 });
       answers.forEach((answer, index) => prepare(cluster.nodes[index], answer));
       cluster.events.length = 0;
@@ -45,8 +40,7 @@ for (const nodeCount of [1, 2, 3, 4]) {
   });
 }
 
-Deno.test("Lock.release() waits for no more than a majority of denials if its call stood in the queues", async () => {
-  const cluster = new Cluster(3);
+test("Lock.release() waits for no more than a majority of denials if its call stood in the queues", async (cluster) => {
   cluster.occupy();
   const call = cluster.redlock.acquire("a");
   await cluster.advance(50);
@@ -77,8 +71,7 @@ Deno.test("Lock.release() that fails gives its caller and its listener votes and
   assertEquals([event.votes, event.elapsedMs, event.heldMs], [error.votes, 30, 30]);
 });
 
-Deno.test("Lock.release() reports how long the lock was held, and whether its end was confirmed", async () => {
-  const { cluster, lock } = await locked();
+test.locked("Lock.release() reports how long the lock was held, and whether its end was confirmed", async ({ cluster, lock }) => {
   await cluster.advance(100);
   for (const node of cluster.nodes) node.replyMs = 10;
   await cluster.settle(lock.release());
@@ -88,8 +81,7 @@ Deno.test("Lock.release() reports how long the lock was held, and whether its en
   assertEquals([confirmed, heldMs, elapsedMs, votes.length], [true, 110, 10, 2]);
 });
 
-Deno.test("Lock.release() of a lock that ran out a moment ago is true if a quorum still had its keys", async () => {
-  const { cluster, lock } = await locked();
+test.locked("Lock.release() of a lock that ran out a moment ago is true if a quorum still had its keys", async ({ cluster, lock }) => {
   cluster.clock.block(VALIDITY_MS);
   assertEquals([lock.held, await cluster.settle(lock.release())], [false, true]);
 });

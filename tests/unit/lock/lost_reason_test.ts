@@ -2,7 +2,7 @@ import { assertEquals, assertInstanceOf, assertMatch, assertThrows } from "@std/
 import { LockLostError, type LockLostReason } from "../../../src/errors.ts";
 import type { Lock } from "../../../src/lock/lock.ts";
 import type { RedlockOptions } from "../../../src/options.ts";
-import { Cluster, TTL_MS } from "../../support/cluster.ts";
+import { Cluster, test, TTL_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
 /** How locks are lost: the options, and what happens. */
@@ -67,8 +67,7 @@ async function giveUp(cluster: Cluster, lock: Lock, afterMs: number): Promise<vo
 }
 
 for (const [reason, what, options, lose] of LOSSES) {
-  Deno.test(`a lock is lost for the reason ${reason} if ${what}, in its error and its event`, async () => {
-    const cluster = new Cluster();
+  test(`a lock is lost for the reason ${reason} if ${what}, in its error and its event`, async (cluster) => {
     const lock = await cluster.lock(options);
     await lose(cluster, lock);
     const error = lock.signal.reason;
@@ -81,8 +80,7 @@ for (const [reason, what, options, lose] of LOSSES) {
   });
 }
 
-Deno.test("Lock.extend() rejects for the reason that no extension is left, or that it was released", async () => {
-  const cluster = new Cluster();
+test("Lock.extend() rejects for the reason that no extension is left, or that it was released", async (cluster) => {
   const lock = await cluster.lock({ extensionsMax: 0 });
   for (const reason of ["extensions-max", "released"]) {
     const error = await cluster.rejection(lock.extend());
@@ -155,8 +153,7 @@ Deno.test("LockLostError names the nodes whose answers came too late, and never 
   assertMatch(late[1], /too late were the answers of node0 \(\d+ ms\), node1 \(\d+ ms\)/);
 });
 
-Deno.test("a lock that is lost because the wall clock stepped was held for as long as the monotonic clock counts", async () => {
-  const cluster = new Cluster();
+test("a lock that is lost because the wall clock stepped was held for as long as the monotonic clock counts", async (cluster) => {
   const lock = await cluster.lock();
   await cluster.advance(100);
   cluster.clock.stepWall(4 * 365 * 86_400_000);
@@ -167,8 +164,7 @@ Deno.test("a lock that is lost because the wall clock stepped was held for as lo
   assertMatch((cause as Error).message, /stepped ahead by 126144000000 ms, or the machine slept$/);
 });
 
-Deno.test("LockLostError has the stack of the code that gets it first", async () => {
-  const cluster = new Cluster();
+test("LockLostError has the stack of the code that gets it first", async (cluster) => {
   const lose = () => cluster.advance(2 * TTL_MS);
   async function callerOfUsing() {
     return await cluster.redlock.using("using", { autoExtend: false }, lose);

@@ -2,7 +2,7 @@ import { assertEquals, assertInstanceOf } from "@std/assert";
 import { FAILED } from "../../../src/quorum/outcome.ts";
 import { LockHeldError, QuorumError } from "../../../src/errors.ts";
 import type { RedlockEvent } from "../../../src/events.ts";
-import { Cluster } from "../../support/cluster.ts";
+import { type Cluster, test } from "../../support/cluster.ts";
 
 const DENIED = "0 of 3 nodes granted it, 3 denied, 2 are needed";
 
@@ -14,8 +14,7 @@ for (
     [Infinity, "; its key has no TTL, so no lock library set it", Infinity],
   ] as const
 ) {
-  Deno.test(`acquire() that has waited says what the last answers to its ticket said: ${what.slice(2)}`, async () => {
-    const cluster = new Cluster();
+  test(`acquire() that has waited says what the last answers to its ticket said: ${what.slice(2)}`, async (cluster) => {
     cluster.occupy("a", ttlMs);
     const error = await cluster.refusal({ waitMs: 200 });
     assertInstanceOf(error, LockHeldError);
@@ -35,8 +34,7 @@ for (
 }
 
 for (const [way, waitMs] of [["has not waited", 0], ["polled", 200]] as const) {
-  Deno.test(`acquire() that ${way} asks no node what is in its way`, async () => {
-    const cluster = new Cluster();
+  test(`acquire() that ${way} asks no node what is in its way`, async (cluster) => {
     cluster.occupy();
     const error = await cluster.refusal({ waitMs, notify: waitMs === 0 });
     assertInstanceOf(error, LockHeldError);
@@ -49,8 +47,7 @@ for (const [way, waitMs] of [["has not waited", 0], ["polled", 200]] as const) {
   });
 }
 
-Deno.test("acquire() with a waitMs of 0 sends nothing beyond its attempts and what undoes them, and that before its listener can ask", async () => {
-  const cluster = new Cluster();
+test("acquire() with a waitMs of 0 sends nothing beyond its attempts and what undoes them, and that before its listener can ask", async (cluster) => {
   for (const node of cluster.nodes.slice(0, 2)) node.set("a", "other", 500);
   const undone: number[] = [];
   const onEvent = ({ type }: RedlockEvent) =>
@@ -70,8 +67,7 @@ for (
     [0, ["a", "b"], 'locks "a", "b"', 300, `; ${DENIED}`],
   ] as const
 ) {
-  Deno.test(`acquire() of ${name} with a waitMs of ${waitMs} says that its own client holds it, and for how long`, async () => {
-    const cluster = new Cluster();
+  test(`acquire() of ${name} with a waitMs of ${waitMs} says that its own client holds it, and for how long`, async (cluster) => {
     await cluster.lock({ ttlMs: 10_000 }, resources);
     await cluster.advance(300);
     const error = await cluster.refusal({ waitMs }, resources);
@@ -94,8 +90,7 @@ function refuse(cluster: Cluster, ...messages: string[]): void {
   });
 }
 
-Deno.test("acquire() fails at once if more than N - quorum nodes refuse for good", async () => {
-  const cluster = new Cluster();
+test("acquire() fails at once if more than N - quorum nodes refuse for good", async (cluster) => {
   refuse(cluster, "not this one", "wrong password", "wrong password too");
   const startMs = cluster.nowMs;
   const error = await cluster.refusal({ waitMs: Infinity });

@@ -1,11 +1,10 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { LockLostError } from "../../../src/errors.ts";
 import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
-import { locked } from "../../support/cluster.ts";
+import { locked, test } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
-Deno.test("Lock.extend() without answers does not bring a lost lock back", async () => {
-  const { cluster, lock } = await locked();
+test.locked("Lock.extend() without answers does not bring a lost lock back", async ({ cluster, lock }) => {
   const { signal } = lock;
   cluster.forget(0, 1);
   const theirs = await cluster.settle(cluster.peer().acquire("a", { waitMs: 0 }));

@@ -7,7 +7,7 @@ import type { QuorumNode } from "../../../src/quorum/quorum_node.ts";
 import { type Redlock, redlockOn } from "../../../src/redlock.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { SeededRandom } from "../../simulation/support/seeded_random.ts";
-import { Cluster, TTL_MS } from "../../support/cluster.ts";
+import { Cluster, test, TTL_MS } from "../../support/cluster.ts";
 import { advanceUntil, FakeClock } from "../../support/fake_clock.ts";
 
 /** A round trip to a node that is far away, and to one that is near, in milliseconds. */
@@ -127,8 +127,7 @@ for (const how of ["tryAcquire()", "acquire() without waiting"]) {
   });
 }
 
-Deno.test("tryAcquire() tries again if the node that granted it is the last to answer", async () => {
-  const cluster = new Cluster();
+test("tryAcquire() tries again if the node that granted it is the last to answer", async (cluster) => {
   for (const number of [0, 1]) cluster.nodes[number].set("a", "another", 10);
   cluster.set("hang", 2);
   const trying = cluster.redlock.tryAcquire("a");

@@ -2,7 +2,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { holderOf } from "../../../src/holder.ts";
 import { forceRelease, type ForceReleaseOptions } from "../../../src/operate/mod.ts";
 import { TTL_MS_MAX } from "../../../src/options.ts";
-import { Cluster, OTHER_VALUE } from "../../support/cluster.ts";
+import { type Cluster, OTHER_VALUE, test } from "../../support/cluster.ts";
 import type { Mode } from "../../support/keyspace_node.ts";
 
 const HOLDER = holderOf(OTHER_VALUE);
@@ -12,8 +12,7 @@ function released(cluster: Cluster, holder = HOLDER): Promise<boolean> {
   return cluster.settle(forceRelease(cluster.redlock, "a", { holder, nodeTimeoutMs: 50 }));
 }
 
-Deno.test("forceRelease() deletes the keys of that holder alone, on all nodes or on some", async () => {
-  const cluster = new Cluster(3);
+test("forceRelease() deletes the keys of that holder alone, on all nodes or on some", async (cluster) => {
   cluster.occupy("a");
   assertEquals(await released(cluster, holderOf(NEXT)), false);
   assertEquals(cluster.asked("release"), [0, 0, 0]);
@@ -26,16 +25,14 @@ Deno.test("forceRelease() deletes the keys of that holder alone, on all nodes or
   assertEquals(cluster.holders(), [undefined, NEXT, undefined]);
 });
 
-Deno.test("forceRelease() never deletes a key that passes to the next holder between its two questions", async () => {
-  const cluster = new Cluster(3);
+test("forceRelease() never deletes a key that passes to the next holder between its two questions", async (cluster) => {
   cluster.occupy("a");
   for (const node of cluster.nodes) node.before.release = () => node.set("a", NEXT);
   assertEquals(await released(cluster), false);
   assertEquals(cluster.holders(), [NEXT, NEXT, NEXT]);
 });
 
-Deno.test("forceRelease() goes by the digits of the holder, whatever is behind them", async () => {
-  const cluster = new Cluster(3);
+test("forceRelease() goes by the digits of the holder, whatever is behind them", async (cluster) => {
   const value = `${OTHER_VALUE}web-3`;
   cluster.occupy("a", Infinity, value);
   assertEquals(await released(cluster, `${HOLDER} web-3`), false);
@@ -51,8 +48,7 @@ for (
     [["fail", "fail", "fail"], undefined, "Cannot inspect lock"],
   ] as const
 ) {
-  Deno.test(`forceRelease() of nodes that ${modes} is ${expected ?? "no result"}`, async () => {
-    const cluster = new Cluster(3);
+  test(`forceRelease() of nodes that ${modes} is ${expected ?? "no result"}`, async (cluster) => {
     cluster.occupy("a");
     modes.forEach((mode: Mode, index) => cluster.nodes[index].mode = mode);
     const outcome = await released(cluster).catch((error) => error);
@@ -67,16 +63,14 @@ for (
     "NO_QUORUM",
   ]] as const
 ) {
-  Deno.test(`forceRelease() of a key that others hold on nodes that ${modes} is ${expected}`, async () => {
-    const cluster = new Cluster(3);
+  test(`forceRelease() of a key that others hold on nodes that ${modes} is ${expected}`, async (cluster) => {
     cluster.occupy("a", Infinity, NEXT);
     modes.forEach((mode: Mode, index) => cluster.nodes[index].mode = mode);
     assertEquals(await released(cluster).catch((error) => error.code), expected);
   });
 }
 
-Deno.test("forceRelease() of a node that cannot be reached is sent for as long as any key may live", async () => {
-  const cluster = new Cluster(3);
+test("forceRelease() of a node that cannot be reached is sent for as long as any key may live", async (cluster) => {
   cluster.occupy("a");
   await released(cluster);
   assertEquals(cluster.nodes.map((node) => node.asked("release").map(({ ttlMs }) => ttlMs)), [
@@ -86,8 +80,7 @@ Deno.test("forceRelease() of a node that cannot be reached is sent for as long a
   ]);
 });
 
-Deno.test("forceRelease() refuses wrong arguments, and never goes without a holder", async () => {
-  const cluster = new Cluster(3);
+test("forceRelease() refuses wrong arguments, and never goes without a holder", async (cluster) => {
   cluster.occupy("a");
   const holder = /^Cannot release lock as 'holder' must be 8 hexadecimal digits/;
   const wrong: [unknown, unknown, RegExp][] = [

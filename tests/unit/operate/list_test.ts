@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { type QuorumError, RedlockError } from "../../../src/errors.ts";
 import { list, type ListedLock, type ListOptions } from "../../../src/operate/mod.ts";
-import { Cluster, OTHER_VALUE, REASON } from "../../support/cluster.ts";
+import { Cluster, OTHER_VALUE, REASON, test } from "../../support/cluster.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
 const TIMEOUT_MS = 50;
@@ -115,8 +115,7 @@ Deno.test("list() ends by its signal, with the client, and where the caller brea
   await assertRejects(() => names(list(cluster.redlock)), RedlockError, "is closed");
 });
 
-Deno.test("list() refuses wrong arguments, and nodes that cannot list their keys", async () => {
-  const cluster = new Cluster();
+test("list() refuses wrong arguments, and nodes that cannot list their keys", async (cluster) => {
   const wrong: [unknown, string][] = [
     ["a", "Cannot list locks as 'options' must be an object: current type is 'string'"],
     [{ prefix: 1 }, "Cannot list locks as 'prefix' must be a string: current type is 'number'"],

@@ -5,6 +5,7 @@ import type { NodeSet } from "../../../src/quorum/quorum_node.ts";
 import { createNodeSet } from "../../support/node_set.ts";
 import { Round } from "../../../src/quorum/round.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
+import { combinations } from "../../support/combinations.ts";
 import { FakeClock, runMicrotasks } from "../../support/fake_clock.ts";
 import { KeyspaceNode } from "../../support/keyspace_node.ts";
 
@@ -44,12 +45,6 @@ function cast(round: Round, nodeIndex: number, answer: Answer): void {
   if (answer === "failed") round.answer(nodeIndex, FAILED, DOWN);
 }
 
-/** Every way in which `length` nodes can answer. */
-function vectors(length: number): Answer[][] {
-  if (length === 0) return [[]];
-  return vectors(length - 1).flatMap((rest) => ANSWERS.map((answer) => [...rest, answer]));
-}
-
 /** Arranges the indexes of nodes in the orders in which they answer. */
 const ORDERS: Record<string, (nodeIndexes: number[]) => number[]> = {
   "in their order": (nodeIndexes) => nodeIndexes,
@@ -66,7 +61,7 @@ for (let nodeCount = 1; nodeCount <= 7; nodeCount++) {
       const bench = setUp(nodeCount);
       const { quorum } = bench;
       const nodeIndexes = order(Array.from({ length: nodeCount }, (_, nodeIndex) => nodeIndex));
-      const all = vectors(nodeCount).map((answers) => {
+      const all = combinations(ANSWERS, nodeCount).map((answers) => {
         const asked = ask(bench);
         for (const nodeIndex of nodeIndexes) cast(asked.round, nodeIndex, answers[nodeIndex]);
         const count = (answer: Answer) => answers.filter((other) => other === answer).length;

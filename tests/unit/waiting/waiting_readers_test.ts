@@ -3,7 +3,7 @@ import { assert, assertEquals, assertInstanceOf, assertLess } from "@std/assert"
 import { LockHeldError } from "../../../src/errors.ts";
 import type { Lock } from "../../../src/lock/lock.ts";
 import type { RedlockOptions } from "../../../src/options.ts";
-import { Cluster } from "../../support/cluster.ts";
+import { type Cluster, test } from "../../support/cluster.ts";
 
 const WAIT: RedlockOptions = { waitMs: 50_000, ttlMs: 20_000 };
 const READ = { ...WAIT, mode: "shared" } as const;
@@ -26,8 +26,7 @@ async function reading(
 
 for (const any of [false, true]) {
   const call = any ? "any" : "all";
-  Deno.test(`a call for ${call} of several that gives up lets readers in behind it`, async () => {
-    const cluster = new Cluster();
+  test(`a call for ${call} of several that gives up lets readers in behind it`, async (cluster) => {
     await locked(cluster, "a", READ);
     await locked(cluster, "b", WAIT);
     const waiting = cluster.rejection(
@@ -40,8 +39,7 @@ for (const any of [false, true]) {
   });
 }
 
-Deno.test("a call for any of several that has one lets readers of the others in behind it", async () => {
-  const cluster = new Cluster();
+test("a call for any of several that has one lets readers of the others in behind it", async (cluster) => {
   await locked(cluster, "a", READ);
   const other = await locked(cluster, "b", WAIT);
   const waiting = cluster.peer().acquire(BOTH, { ...WAIT, any: true });
@@ -54,8 +52,7 @@ Deno.test("a call for any of several that has one lets readers of the others in 
 
 for (const [any, others] of [[false, WAIT], [true, READ]] as const) {
   const call = any ? "any" : "all";
-  Deno.test(`a call for ${call} of several does not poll for what readers hold`, async () => {
-    const cluster = new Cluster();
+  test(`a call for ${call} of several does not poll for what readers hold`, async (cluster) => {
     await locked(cluster, "a", READ);
     await locked(cluster, "b", others);
     const waiting = cluster.rejection(
@@ -67,8 +64,7 @@ for (const [any, others] of [[false, WAIT], [true, READ]] as const) {
   });
 }
 
-Deno.test("a call for all of several in shared mode follows readers of one of them rarely while a writer has another, and the writer's release at once", async () => {
-  const cluster = new Cluster();
+test("a call for all of several in shared mode follows readers of one of them rarely while a writer has another, and the writer's release at once", async (cluster) => {
   await locked(cluster, "a", READ);
   const write = await locked(cluster, "b", WAIT);
   const waiting = cluster.redlock.acquire(BOTH, READ);
@@ -85,8 +81,7 @@ Deno.test("a call for all of several in shared mode follows readers of one of th
   assertEquals((await cluster.settle(waiting, 2)).held, true);
 });
 
-Deno.test("a writer whose process is stopped keeps readers out until its own wait is over, and no longer", async () => {
-  const cluster = new Cluster();
+test("a writer whose process is stopped keeps readers out until its own wait is over, and no longer", async (cluster) => {
   await locked(cluster, "a", READ);
   const endS = cluster.clock.wallMs() / 1_000 + 3;
   for (const node of cluster.nodes) node.enqueue("a", `stopped:1:50:${endS}`);
@@ -105,8 +100,7 @@ Deno.test("a writer whose process is stopped keeps readers out until its own wai
 const PASSED_MS = 400;
 
 for (const [ahead, count] of [[0, 4], [1, 4], [2, 4], [0, 9]]) {
-  Deno.test(`${count} readers in a row that are stopped, behind ${ahead}, hold those behind them back for a moment`, async () => {
-    const cluster = new Cluster();
+  test(`${count} readers in a row that are stopped, behind ${ahead}, hold those behind them back for a moment`, async (cluster) => {
     const write = await locked(cluster, "a", WAIT);
     const calls: Promise<Lock>[] = [];
     const line = async (readers: number) => {
