@@ -29,7 +29,7 @@ const PASSWORD = "s3cret-of-nobody";
  * How long a busy machine may pause the process, in milliseconds; clocks that are apart are seconds
  * apart here.
  */
-const PAUSE_MS = 100;
+const PAUSE_MS = 1_000;
 
 /**
  * What is found, without what all servers of tests have in common: they are young, and keep nothing

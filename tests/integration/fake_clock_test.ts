@@ -17,6 +17,7 @@ import {
 } from "../../mod.ts";
 import { MemoryRedis, startFakeClock, startNodes, type TestNodes } from "../../src/testing/mod.ts";
 import { eventually } from "../support/eventually.ts";
+import { testOf } from "../support/test_of.ts";
 
 /** A TTL that does not end in real time while a test runs. */
 const TTL_MS = 600_000;
@@ -38,6 +39,8 @@ async function startAll(options?: RedlockOptions) {
   };
 }
 
+const test = testOf(() => startAll());
+
 async function expectAbortAtEnd(redlock: Redlock, tick: (ms: number) => Promise<void>) {
   const lock = await redlock.acquire("a");
   let aborts = 0;
@@ -51,8 +54,7 @@ async function expectAbortAtEnd(redlock: Redlock, tick: (ms: number) => Promise<
   assertEquals(lock.remainingMs(), 0);
 }
 
-Deno.test("FakeClock.tick() moves clients and nodes that exist already, and later ones", async () => {
-  await using all = await startAll();
+test("FakeClock.tick() moves clients and nodes that exist already, and later ones", async (all) => {
   // the client's timer is set, in real time
   assert(await (await all.redlock.acquire("a")).release());
   using clock = startFakeClock();
@@ -70,8 +72,7 @@ Deno.test("FakeClock.tick() moves clients of servers without sockets", async () 
   await expectAbortAtEnd(redlock, (ms) => clock.tick(ms));
 });
 
-Deno.test("FakeClock.tickUntil() lets a wait run out, and no more time than that", async () => {
-  await using all = await startAll();
+test("FakeClock.tickUntil() lets a wait run out, and no more time than that", async (all) => {
   using clock = startFakeClock();
   const lock = await all.redlock.acquire("a");
   const before = lock.remainingMs();
@@ -93,8 +94,7 @@ Deno.test("FakeClock.tick() extends a lock for an hour, and the signal stays", a
   assertEquals(await all.redlock.tryAcquire("a"), undefined);
 });
 
-Deno.test("FakeClock.tick() expires keys, and hands the lock to a caller that waits", async () => {
-  await using all = await startAll();
+test("FakeClock.tick() expires keys, and hands the lock to a caller that waits", async (all) => {
   using clock = startFakeClock();
   await all.redlock.acquire("a", { ttlMs: 30_000 });
   await using other = createRedlock(all.nodes.addresses, { ttlMs: TTL_MS, waitMs: 120_000 });
@@ -144,8 +144,7 @@ Deno.test("FakeClock.restore() gives locks that are held their real time back", 
   assert(await extended.release());
 });
 
-Deno.test("startFakeClock() starts one clock at a time, and another one later", async () => {
-  await using all = await startAll();
+test("startFakeClock() starts one clock at a time, and another one later", async (all) => {
   for (const _ of [1, 2]) {
     using clock = startFakeClock();
     assertThrows(startFakeClock, Error, "Cannot start fake clock as another one is in use");
@@ -172,8 +171,7 @@ Deno.test("FakeClock.tick() and tickUntil() refuse times that are none, and a cl
   );
 });
 
-Deno.test("FakeClock.tickUntil() gives up at its limit, or if nothing is due", async () => {
-  await using all = await startAll();
+test("FakeClock.tickUntil() gives up at its limit, or if nothing is due", async (all) => {
   using clock = startFakeClock();
   await using lock = await all.redlock.acquire("a", { autoExtend: true });
   const never = new Promise(() => {});

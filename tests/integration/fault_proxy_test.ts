@@ -10,6 +10,7 @@ import {
 import { connect, ConnectionError, type RedisClient } from "../../src/redis/mod.ts";
 import { type FaultProxy, startFakeClock, startNodes, startProxy } from "../../src/testing/mod.ts";
 import { eventually } from "../support/eventually.ts";
+import { testOf } from "../support/test_of.ts";
 
 /** A silence that is longer than any test. */
 const PATIENT = { stallTimeoutMs: 60_000 };
@@ -25,6 +26,8 @@ async function startAll() {
   return { proxy, client, direct, [Symbol.asyncDispose]: () => left.disposeAsync() };
 }
 
+const test = testOf(startAll);
+
 /** Sends a command, and watches whether its reply has come. */
 function sent(client: RedisClient, ...command: string[]) {
   const watch = { settled: false, reply: client.send(command) };
@@ -36,8 +39,7 @@ async function countsOf(proxy: FaultProxy, expected: number[]): Promise<void> {
   await eventually(() => assertEquals([proxy.connections, proxy.accepted], expected));
 }
 
-Deno.test("startProxy() forwards everything, and counts connections", async () => {
-  await using all = await startAll();
+test("startProxy() forwards everything, and counts connections", async (all) => {
   const { proxy } = all;
   assertEquals(proxy.address, `redis://:se%20cret@127.0.0.1:${proxy.port}`);
   const large = "x".repeat(1_000_000);
@@ -65,8 +67,7 @@ Deno.test("startProxy() takes over credentials, scheme and database of an addres
   await assertRejects(() => startProxy("http://localhost"), TypeError, "its scheme must be");
 });
 
-Deno.test("FaultProxy.delay() delays a direction, or both, on the fake clock", async () => {
-  await using all = await startAll();
+test("FaultProxy.delay() delays a direction, or both, on the fake clock", async (all) => {
   using clock = startFakeClock();
   for (
     const [direction, delayMs, dueMs] of [
@@ -86,8 +87,7 @@ Deno.test("FaultProxy.delay() delays a direction, or both, on the fake clock", a
   }
 });
 
-Deno.test("FaultProxy.slow() limits the bytes per second", async () => {
-  await using all = await startAll();
+test("FaultProxy.slow() limits the bytes per second", async (all) => {
   await all.direct.send(["SET", "a", "x".repeat(10_000)]);
   using clock = startFakeClock();
   all.proxy.slow(1_000, "replies");
@@ -103,8 +103,7 @@ Deno.test("FaultProxy.slow() limits the bytes per second", async () => {
   assertEquals(await got.reply, "x".repeat(10_000));
 });
 
-Deno.test("FaultProxy.hang() holds back what resume() forwards, also from clients that have left", async () => {
-  await using all = await startAll();
+test("FaultProxy.hang() holds back what resume() forwards, also from clients that have left", async (all) => {
   {
     await using left = await connect(all.proxy.address);
     all.proxy.hang("requests");
@@ -124,8 +123,7 @@ Deno.test("FaultProxy.hang() holds back what resume() forwards, also from client
   assertEquals(await set.reply, "OK");
 });
 
-Deno.test("FaultProxy.cut() drops what waits, and accepts new connections", async () => {
-  await using all = await startAll();
+test("FaultProxy.cut() drops what waits, and accepts new connections", async (all) => {
   all.proxy.hang("requests");
   const set = sent(all.client, "SET", "a", "1");
   await eventually(() => all.proxy.buffered.requests > 0);
@@ -137,8 +135,7 @@ Deno.test("FaultProxy.cut() drops what waits, and accepts new connections", asyn
   assertEquals(await next.send(["GET", "a"]), null);
 });
 
-Deno.test("FaultProxy.halfOpen() leaves the client without an answer, but not the next connection", async () => {
-  await using all = await startAll();
+test("FaultProxy.halfOpen() leaves the client without an answer, but not the next connection", async (all) => {
   all.proxy.halfOpen();
   const ping = sent(all.client, "PING");
   await using next = await connect(all.proxy.address);
@@ -148,8 +145,7 @@ Deno.test("FaultProxy.halfOpen() leaves the client without an answer, but not th
   await assertRejects(() => ping.reply, ConnectionError);
 });
 
-Deno.test("FaultProxy.refuse() resets and refuses connections until resume()", async () => {
-  await using all = await startAll();
+test("FaultProxy.refuse() resets and refuses connections until resume()", async (all) => {
   const [first, second] = [all.proxy.refuse(), all.proxy.refuse()];
   await Promise.all([first, second]);
   assertEquals(all.proxy.connections, 0);
@@ -173,8 +169,7 @@ Deno.test("FaultProxy closes the connections of a server that does, or that refu
   assertEquals(await next.send(["PING"]), "PONG");
 });
 
-Deno.test("FaultProxy.close() ends hung and half-open connections, and the proxy for good", async () => {
-  await using all = await startAll();
+test("FaultProxy.close() ends hung and half-open connections, and the proxy for good", async (all) => {
   const { proxy } = all;
   proxy.halfOpen();
   await using hung = await connect(proxy.address, PATIENT);

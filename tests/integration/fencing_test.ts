@@ -14,10 +14,11 @@ import { eventually } from "../support/eventually.ts";
 import { FakeRequest } from "../support/fake_request.ts";
 import type { RedisServer } from "../support/servers.ts";
 import { gone, onAll, shareServers } from "../support/shared_servers.ts";
+import { testOf } from "../support/test_of.ts";
 import { TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
-const { test } = shared;
+const test = Object.assign(shared.test, { onThree: testOf(() => shared.lend(3)) });
 
 const FENCED = { fencing: true, ttlMs: TTL_MS } as const;
 const MINUTE_MS = 60_000;
@@ -156,8 +157,7 @@ async function tokenOf(
   return lock.fencingToken!;
 }
 
-Deno.test("a client whose clock is a little off has all counters start alike", async () => {
-  await using servers = shared.lend(3);
+test.onThree("a client whose clock is a little off has all counters start alike", async (servers) => {
   for (const aheadMs of [-50_000, 50_000]) {
     await using redlock = skewedClient(servers, aheadMs);
     const token = await tokenOf(redlock, servers, `off by ${aheadMs}`);
@@ -169,8 +169,7 @@ Deno.test("a client whose clock is a little off has all counters start alike", a
   }
 });
 
-Deno.test("a token that is ahead of the clocks is not carried to other resources", async () => {
-  await using servers = shared.lend(3);
+test.onThree("a token that is ahead of the clocks is not carried to other resources", async (servers) => {
   await onAll(servers, "SET", "hasp:fence:ahead", 4e15);
   await using redlock = skewedClient(servers);
   assertEquals(await tokenOf(redlock, servers, "ahead"), 4e15 + 1);
@@ -184,8 +183,7 @@ for (
     false,
   ]] as const
 ) {
-  Deno.test(`a counter that is ${what} old is ${renewed ? "given a new life" : "left its life"}`, async () => {
-    await using servers = shared.lend(3);
+  test.onThree(`a counter that is ${what} old is ${renewed ? "given a new life" : "left its life"}`, async (servers) => {
     const before = (Date.now() - agoMs) * 1_000;
     await onAll(servers, "SET", "hasp:fence:old", before, "PX", DAY_MS);
     await using redlock = skewedClient(servers);
@@ -217,8 +215,7 @@ for (
 ) {
   for (const resource of ["k", ["k", "l"]]) {
     const what = `${JSON.stringify(value)} under a counter's key of ${[resource].flat().length}`;
-    Deno.test(`${what} is an error vote, and stays as it is`, async () => {
-      await using servers = shared.lend(3);
+    test.onThree(`${what} is an error vote, and stays as it is`, async (servers) => {
       await using redlock = skewedClient(servers, 0, { waitMs: 0 });
       await servers[0].command("SET", "hasp:fence:k", value);
       await tokenOf(redlock, servers, resource); // the other two are enough
@@ -235,8 +232,7 @@ for (
   }
 }
 
-Deno.test("a list under a counter's key is an error vote, and stays as it is", async () => {
-  await using servers = shared.lend(3);
+test.onThree("a list under a counter's key is an error vote, and stays as it is", async (servers) => {
   await using redlock = skewedClient(servers, 0, { waitMs: 0 });
   await onAll(servers, "RPUSH", "hasp:fence:k", "x", "y");
   for (const resource of ["k", ["k", "l"]]) {
@@ -249,8 +245,7 @@ Deno.test("a list under a counter's key is an error vote, and stays as it is", a
 
 // Names
 
-Deno.test("a fenced lock touches nothing but its key and what begins with hasp:", async () => {
-  await using servers = shared.lend(3);
+test.onThree("a fenced lock touches nothing but its key and what begins with hasp:", async (servers) => {
   await onAll(servers, "SET", "{a}:fence", "a lock of somebody");
   await onAll(servers, "SET", "{b}:fence", "41");
   await using redlock = skewedClient(servers);
@@ -260,8 +255,7 @@ Deno.test("a fenced lock touches nothing but its key and what begins with hasp:"
   assertEquals(await onAll(servers, "PTTL", "{b}:fence"), Array(3).fill(-1));
 });
 
-Deno.test("resources that differ by braces alone have counters of their own", async () => {
-  await using servers = shared.lend(3);
+test.onThree("resources that differ by braces alone have counters of their own", async (servers) => {
   await using redlock = skewedClient(servers);
   await onAll(servers, "SET", "hasp:fence:{a}", 4e15);
   assertLess(leadMs(await tokenOf(redlock, servers, "a")), MINUTE_MS);

@@ -11,6 +11,9 @@ import { startNodes, type TestNode } from "../../src/testing/mod.ts";
 import { makeFolder } from "../support/command_line.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { findRuntimes, type FoundRuntime } from "../support/programs.ts";
+import { testOf } from "../support/test_of.ts";
+
+const test = testOf(() => startNodes(1));
 
 /** A promise and whether it has settled. */
 function watched(promise: Promise<Reply>) {
@@ -52,8 +55,7 @@ for (const index of [3, -1, 0.5]) {
   });
 }
 
-Deno.test("TestNode.crash() resets connections and refuses new ones", async () => {
-  await using nodes = await startNodes(1);
+test("TestNode.crash() resets connections and refuses new ones", async (nodes) => {
   const { port } = nodes[0];
   using stream = await Deno.connect({ hostname: "127.0.0.1", port });
   const reading = stream.read(new Uint8Array(8));
@@ -69,8 +71,7 @@ Deno.test("TestNode.crash() resets connections and refuses new ones", async () =
 });
 
 for (const [keepData, left] of [[undefined, null], [false, null], [true, "1"]] as const) {
-  Deno.test(`TestNode.restart({ keepData: ${keepData} }) comes back on the same port ${left ? "with" : "without"} its keys`, async () => {
-    await using nodes = await startNodes(1);
+  test(`TestNode.restart({ keepData: ${keepData} }) comes back on the same port ${left ? "with" : "without"} its keys`, async (nodes) => {
     const [node] = nodes;
     let runId: unknown;
     {
@@ -87,8 +88,7 @@ for (const [keepData, left] of [[undefined, null], [false, null], [true, "1"]] a
   });
 }
 
-Deno.test("TestNode.restart() of a node that hangs crashes it first, and it answers again", async () => {
-  await using nodes = await startNodes(1);
+test("TestNode.restart() of a node that hangs crashes it first, and it answers again", async (nodes) => {
   await using client = await connect(nodes[0].address);
   nodes[0].hang();
   const waiting = client.send(["PING"]);
@@ -97,8 +97,7 @@ Deno.test("TestNode.restart() of a node that hangs crashes it first, and it answ
   assertEquals(await other.send(["PING"]), "PONG");
 });
 
-Deno.test("TestNode.restart() rejects where another program has taken the port", async () => {
-  await using nodes = await startNodes(1);
+test("TestNode.restart() rejects where another program has taken the port", async (nodes) => {
   await nodes[0].crash();
   using _other = Deno.listen({ hostname: "127.0.0.1", port: nodes[0].port });
   const error = await assertRejects(() => nodes[0].restart(), Error);
@@ -176,8 +175,7 @@ Deno.test("startNodes() is disposed of while commands wait on slow and hung node
   await Promise.all(clients.map((client) => client.close()));
 });
 
-Deno.test("TestNode.skewClock() sets the clock by which keys expire, each time from the right time", async () => {
-  await using nodes = await startNodes(1);
+test("TestNode.skewClock() sets the clock by which keys expire, each time from the right time", async (nodes) => {
   await using client = await connect(nodes[0].address);
   const offsetS = async () => {
     const [seconds] = await client.send(["TIME"]) as string[];
@@ -192,8 +190,7 @@ Deno.test("TestNode.skewClock() sets the clock by which keys expire, each time f
   assertEquals(await client.send(["GET", "a"]), null);
 });
 
-Deno.test("a node says what it can't do while it is down", async () => {
-  await using nodes = await startNodes(1);
+test("a node says what it can't do while it is down", async (nodes) => {
   const [node] = nodes;
   await node.crash();
   for (const action of ["hang", "partition", "resume"] as const) {
@@ -206,8 +203,7 @@ Deno.test("a node says what it can't do while it is down", async () => {
 });
 
 for (const delayMs of [-1, NaN, 2 ** 31]) {
-  Deno.test(`TestNode.slow() refuses ${delayMs}`, async () => {
-    await using nodes = await startNodes(1);
+  test(`TestNode.slow() refuses ${delayMs}`, (nodes) => {
     const error = assertThrows(() => nodes[0].slow(delayMs), RangeError);
     assertEquals(
       error.message,
@@ -216,8 +212,7 @@ for (const delayMs of [-1, NaN, 2 ** 31]) {
   });
 }
 
-Deno.test("TestNode.skewClock() refuses what is no integer", async () => {
-  await using nodes = await startNodes(1);
+test("TestNode.skewClock() refuses what is no integer", (nodes) => {
   const error = assertThrows(() => nodes[0].skewClock(0.5), RangeError);
   assertEquals(
     error.message,

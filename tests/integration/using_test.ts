@@ -22,32 +22,37 @@ const LOSSES: [string, (servers: readonly RedisServer[], proxies: Group<FaultPro
     ["refusing to write", (servers) => onAll(servers.slice(0, 3), "REPLICAOF", "127.0.0.1", 1)],
   ];
 
-for (const [what, strike] of LOSSES) {
-  Deno.test(`using() aborts lock.signal before the TTL with the majority ${what}, and rejects though the routine resolves`, async () => {
-    await using servers = await startServers(5);
-    await using proxies = await startProxies(servers);
-    await using redlock = createRedlock(proxies.urls);
-    await warmUp(redlock, servers);
-    const startMs = performance.now();
-    let abortMs = Infinity;
-    const error = await assertRejects(
-      () =>
-        deadline(
-          redlock.using("lost", IN_THIRDS, async (lock) => {
-            const aborted = abortedAt(lock.signal);
-            await setOnAll(servers, "lost", lock);
-            await strike(servers, proxies);
-            abortMs = await aborted;
-            assertEquals([lock.held, lock.remainingMs()], [false, 0]);
-          }),
-          IN_THIRDS.ttlMs + SLACK_MS,
-        ),
-      LockLostError,
-    );
-    assertLess(abortMs, startMs + IN_THIRDS.ttlMs);
-    assertMatch(
-      error.message,
-      /^Cannot keep lock "lost": its validity has ended before an extension succeeded: [012] of 5 nodes extended it(, [123] (failed|timed out))?, 3 are needed(; first error: .+)?$/,
-    );
-  });
-}
+Deno.test("using() aborts lock.signal before the TTL once it loses the majority, and rejects though the routine resolves", async (t) => {
+  // Side by side, because each waits for a TTL.
+  const unshared = { sanitizeExit: false, sanitizeOps: false, sanitizeResources: false };
+  await Promise.all(LOSSES.map(([what, strike]) => {
+    const fn = async () => {
+      await using servers = await startServers(5);
+      await using proxies = await startProxies(servers);
+      await using redlock = createRedlock(proxies.urls);
+      await warmUp(redlock, servers);
+      const startMs = performance.now();
+      let abortMs = Infinity;
+      const error = await assertRejects(
+        () =>
+          deadline(
+            redlock.using("lost", IN_THIRDS, async (lock) => {
+              const aborted = abortedAt(lock.signal);
+              await setOnAll(servers, "lost", lock);
+              await strike(servers, proxies);
+              abortMs = await aborted;
+              assertEquals([lock.held, lock.remainingMs()], [false, 0]);
+            }),
+            IN_THIRDS.ttlMs + SLACK_MS,
+          ),
+        LockLostError,
+      );
+      assertLess(abortMs, startMs + IN_THIRDS.ttlMs);
+      assertMatch(
+        error.message,
+        /^Cannot keep lock "lost": its validity has ended before an extension succeeded: [012] of 5 nodes extended it(, [123] (failed|timed out))?, 3 are needed(; first error: .+)?$/,
+      );
+    };
+    return t.step({ name: `the majority is ${what}`, fn, ...unshared });
+  }));
+});

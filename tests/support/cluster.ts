@@ -6,6 +6,7 @@ import { type Redlock, redlockOn } from "../../src/redlock.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { advanceUntil, FakeClock } from "./fake_clock.ts";
 import { KeyspaceNode, type Mode, type Operation } from "./keyspace_node.ts";
+import { testOf } from "./test_of.ts";
 
 /** The TTL of a cluster's locks, unless its options say otherwise. */
 export const TTL_MS = 1_000;
@@ -215,11 +216,8 @@ export async function handedOver(
   return { cluster, given, token: given.handOver() };
 }
 
-/** Defines a test of a cluster of its own; with `locked`, of one and its lock on "a". */
-export const test = Object.assign(testOf(() => new Cluster()), { locked: testOf(() => locked()) });
-
-function testOf<Subject>(
-  create: () => Subject | Promise<Subject>,
-): (title: string, act: (subject: Subject) => void | Promise<void>) => void {
-  return (title, act) => Deno.test(title, async () => act(await create()));
-}
+/** Defines a test of a cluster of its own; the others name what it has beside it. */
+export const test = Object.assign(testOf(() => new Cluster()), {
+  locked: testOf(() => locked()),
+  handedOver: testOf(() => handedOver()),
+});

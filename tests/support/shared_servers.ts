@@ -16,6 +16,7 @@ import {
   type StartServerOptions,
   startServers,
 } from "./servers.ts";
+import { testOf } from "./test_of.ts";
 
 /** Servers of one test file. Made by {@linkcode shareServers}. */
 export interface SharedServers {
@@ -25,7 +26,7 @@ export interface SharedServers {
    */
   lend(count?: number): Group<RedisServer>;
   /** Defines a test that is lent all of them. */
-  test(title: string, act: (servers: Group<RedisServer>) => Promise<void>): void;
+  test(title: string, act: (servers: Group<RedisServer>) => void | Promise<void>): void;
 }
 
 /**
@@ -41,15 +42,7 @@ export function shareServers(count: number, options?: StartServerOptions): Share
   });
   const lend = (lentCount = count) =>
     asGroup(group!.slice(0, lentCount), group!.urls.slice(0, lentCount), restore);
-  return {
-    lend,
-    test(title, act) {
-      Deno.test(title, async () => {
-        await using servers = lend();
-        await act(servers);
-      });
-    },
-  };
+  return { lend, test: testOf(() => lend()) };
 }
 
 /** Returns what runs a function with a client of the first of the servers, which is empty. */

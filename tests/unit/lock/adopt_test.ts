@@ -90,8 +90,7 @@ Deno.test("adopt() never shortens a key's TTL", async () => {
   assertEquals([cluster.nodes[0].lifeMs(), lock.remainingMs()], [TTL_MS, 97]);
 });
 
-Deno.test("adopt() gets a lock that others wait for, in this client and others, and its release notifies them", async () => {
-  const { cluster, token } = await handedOver();
+test.handedOver("adopt() gets a lock that others wait for, in this client and others, and its release notifies them", async ({ cluster, token }) => {
   const taker = cluster.redlock;
   const waiting = [taker, cluster.peer()].map((redlock) => redlock.acquire("a", { waitMs: 5_000 }));
   await cluster.advance(50);
@@ -120,8 +119,7 @@ Deno.test("adopt() counts no node in quarantine, and gives back what it took the
 
 // Two takers and more
 
-Deno.test("adopt() tries for waitMs while too few nodes answer, and more often if the TTL is short", async () => {
-  const { cluster, token } = await handedOver();
+test.handedOver("adopt() tries for waitMs while too few nodes answer, and more often if the TTL is short", async ({ cluster, token }) => {
   cluster.set("fail");
   const adopting = cluster.redlock.adopt(token, { waitMs: 5 * TTL_MS });
   await cluster.advance(TTL_MS * 0.9);
@@ -134,8 +132,7 @@ Deno.test("adopt() tries for waitMs while too few nodes answer, and more often i
   assertLess(cluster.asked("adopt")[0] - before, 150); // it may live for a fiftieth of that
 });
 
-Deno.test("adopt() tries no longer than waitMs, whatever the delays between its attempts are", async () => {
-  const { cluster, token } = await handedOver();
+test.handedOver("adopt() tries no longer than waitMs, whatever the delays between its attempts are", async ({ cluster, token }) => {
   cluster.set("fail");
   const options = { waitMs: 200, retryDelayMs: 3_000, retryDelayMaxMs: 3_000 };
   assert(
@@ -143,8 +140,7 @@ Deno.test("adopt() tries no longer than waitMs, whatever the delays between its 
   );
 });
 
-Deno.test("adopt() gives up if nobody has a quorum and the keys do not come back", async () => {
-  const { cluster, token } = await handedOver();
+test.handedOver("adopt() gives up if nobody has a quorum and the keys do not come back", async ({ cluster, token }) => {
   cluster.nodes[0].set("a", "c".repeat(40));
   cluster.nodes[1].delete("a");
   const error = await cluster.rejection(cluster.redlock.adopt(token), 60_000);
@@ -184,8 +180,7 @@ Deno.test("adopt() rejects with a LockLostError if the lock is gone, or somebody
   assert(error instanceof LockLostError, String(error));
 });
 
-Deno.test("adopt() rejects at once when its signal aborts while it looks who has the lock", async () => {
-  const { cluster, token } = await handedOver();
+test.handedOver("adopt() rejects at once when its signal aborts while it looks who has the lock", async ({ cluster, token }) => {
   for (const node of cluster.nodes.slice(1)) node.set("a", OTHER_VALUE, TTL_MS);
   for (const node of cluster.nodes) node.modes.inspect = "hang";
   const controller = new AbortController();

@@ -1,9 +1,12 @@
 import { assert, assertEquals } from "@std/assert";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { Cluster, OTHER_VALUE, REASON } from "../../support/cluster.ts";
+import { testOf } from "../../support/test_of.ts";
 
 const AT_LEAST_MS = 5_000;
 const TTL_MS = 20_000;
+
+const test = testOf(() => new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS }));
 
 function lives(cluster: Cluster): number[] {
   return cluster.nodes.map((node) => node.lifeMs("a"));
@@ -38,8 +41,7 @@ for (const mode of ["exclusive", "shared"] as const) {
   });
 }
 
-Deno.test("a wall clock that steps ahead does not shorten atLeastMs", async () => {
-  const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS });
+test("a wall clock that steps ahead does not shorten atLeastMs", async (cluster) => {
   for (const node of cluster.nodes) node.replyMs = 10;
   const call = cluster.redlock.tryAcquire("a");
   await runMicrotasks();
@@ -61,8 +63,7 @@ Deno.test("a listener that closes the client while a lock is reported has its ke
   assertEquals(cluster.holders(), [undefined, undefined, undefined]);
 });
 
-Deno.test("a release after atLeastMs deletes the keys", async () => {
-  const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS });
+test("a release after atLeastMs deletes the keys", async (cluster) => {
   const lock = (await cluster.settle(cluster.redlock.tryAcquire("a")))!;
   await cluster.advance(AT_LEAST_MS + 1);
   assertEquals(await cluster.settle(lock.release()), true);
@@ -70,8 +71,7 @@ Deno.test("a release after atLeastMs deletes the keys", async () => {
   assertEquals(cluster.events.find((event) => event.type === "released")!.keptMs, 0);
 });
 
-Deno.test("a release before atLeastMs touches no key of another, and brings none back", async () => {
-  const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS });
+test("a release before atLeastMs touches no key of another, and brings none back", async (cluster) => {
   const lock = (await cluster.settle(cluster.redlock.tryAcquire("a")))!;
   cluster.forget(0);
   for (const node of cluster.nodes.slice(1)) node.set("a", OTHER_VALUE, 60_000);
@@ -80,8 +80,7 @@ Deno.test("a release before atLeastMs touches no key of another, and brings none
   assertEquals(lives(cluster).slice(1), [60_000, 60_000]);
 });
 
-Deno.test("a lock that was waited for leaves the queue of a node that denied at once if its keys may live on", async () => {
-  const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS });
+test("a lock that was waited for leaves the queue of a node that denied at once if its keys may live on", async (cluster) => {
   cluster.occupy("a", 400);
   cluster.nodes[2].set("a", OTHER_VALUE, 60_000);
   const lock = await cluster.settle(cluster.redlock.acquire("a"));
@@ -92,8 +91,7 @@ Deno.test("a lock that was waited for leaves the queue of a node that denied at 
   assert(third > AT_LEAST_MS);
 });
 
-Deno.test("using() with atLeastMs keeps the keys also if its routine throws", async () => {
-  const cluster = new Cluster(3, { ttlMs: TTL_MS, atLeastMs: AT_LEAST_MS });
+test("using() with atLeastMs keeps the keys also if its routine throws", async (cluster) => {
   const using = cluster.redlock.using("a", () => {
     throw REASON;
   });

@@ -5,6 +5,7 @@ import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 import { MemoryRedis, startNodes } from "../../../src/testing/mod.ts";
 import { systemClock } from "../../../src/time/clock.ts";
 import { askOn as ask, MemoryBench } from "../../support/memory_bench.ts";
+import { testOf } from "../../support/test_of.ts";
 
 const encoder = new TextEncoder();
 const latin1 = new TextDecoder("latin1");
@@ -16,8 +17,11 @@ function requests(...commands: string[][]): Uint8Array {
   return encoder.encode(commands.map((words) => latin1.decode(commandBytes(words))).join(""));
 }
 
-Deno.test("MemoryRedis.session() answers requests in their order, each once it is complete", () => {
-  const session = new MemoryRedis().session();
+const test = Object.assign(testOf(() => new MemoryRedis()), {
+  session: testOf(() => new MemoryRedis().session()),
+});
+
+test.session("MemoryRedis.session() answers requests in their order, each once it is complete", (session) => {
   const bytes = requests(["SET", "a", "1"], ["GET", "a"]);
   assertEquals(latin1.decode(session.push(bytes)), "+OK\r\n$1\r\n1\r\n");
   const replies = Array.from(bytes, (byte) => latin1.decode(session.push(Uint8Array.of(byte))));
@@ -38,8 +42,7 @@ Deno.test("MemoryRedis.session() runs a script at one instant, so no key expires
   }
 });
 
-Deno.test("MemoryRedis.session() refuses a script that the runtime has no room for, and goes on", () => {
-  const session = new MemoryRedis().session();
+test.session("MemoryRedis.session() refuses a script that the runtime has no room for, and goes on", (session) => {
   const sources = [
     `return ${"1 and ".repeat(10_000)}1`,
     "return string.find('x', string.rep('a*', 500000))",
@@ -50,15 +53,13 @@ Deno.test("MemoryRedis.session() refuses a script that the runtime has no room f
   }
 });
 
-Deno.test("MemoryRedis.session() ends the connection after bytes that are not a request", () => {
-  const session = new MemoryRedis().session();
+test.session("MemoryRedis.session() ends the connection after bytes that are not a request", (session) => {
   const reply = latin1.decode(session.push(encoder.encode("PING\r\n")));
   assertEquals(reply, "-ERR Protocol error: expected an array of bulk strings\r\n");
   assertEquals([session.ended, ask(session, "PING")], [true, ""]);
 });
 
-Deno.test("MemoryRedis.session() keeps every byte of a key and a value", () => {
-  const session = new MemoryRedis().session();
+test.session("MemoryRedis.session() keeps every byte of a key and a value", (session) => {
   const bytes = Uint8Array.from({ length: 256 }, (_, byte) => byte);
   ask(session, "SET", bytes, bytes);
   const reply = [...encoder.encode("$256\r\n"), ...bytes, ...encoder.encode("\r\n")];
@@ -76,8 +77,7 @@ Deno.test("MemoryRedis.session() reports the time of its clock, and drops a key 
   assertEquals([bench.ask("GET", "a"), bench.ask("PTTL", "a")], ["$-1", ":-2"]);
 });
 
-Deno.test("MemoryRedis.session() keeps its own name and its own protocol", () => {
-  const redis = new MemoryRedis();
+test("MemoryRedis.session() keeps its own name and its own protocol", (redis) => {
   const session = redis.session();
   ask(session, "CLIENT", "SETNAME", "one");
   assertEquals(ask(redis.session(), "CLIENT", "GETNAME"), "$-1");
@@ -86,8 +86,7 @@ Deno.test("MemoryRedis.session() keeps its own name and its own protocol", () =>
   assertEquals(ask(redis.session(), "GET", "a"), "$-1");
 });
 
-Deno.test("MemoryRedis.session() delivers messages at once, or in front of the next reply", () => {
-  const redis = new MemoryRedis();
+test("MemoryRedis.session() delivers messages at once, or in front of the next reply", (redis) => {
   const messages: string[] = [];
   const listener = redis.session({ onMessage: (bytes) => messages.push(latin1.decode(bytes)) });
   const polling = redis.session();
@@ -97,16 +96,14 @@ Deno.test("MemoryRedis.session() delivers messages at once, or in front of the n
   assertEquals(ask(polling, "PING"), `${NEWS}\r\n*2\r\n$4\r\npong\r\n$0`);
 });
 
-Deno.test("MemoryRedis.session() leaves its channels in the order in which it subscribed to them", () => {
-  const session = new MemoryRedis().session();
+test.session("MemoryRedis.session() leaves its channels in the order in which it subscribed to them", (session) => {
   ask(session, "SUBSCRIBE", "b", "a");
   const notices = ["b\r\n:1", "a\r\n:0"].map((rest) => `*3\r\n$11\r\nunsubscribe\r\n$1\r\n${rest}`);
   assertEquals(ask(session, "UNSUBSCRIBE"), notices.join("\r\n"));
 });
 
 for (const how of ["close()", "QUIT"]) {
-  Deno.test(`MemoryRedis.session() is over after ${how}: it answers nothing, receives nothing and says so once`, () => {
-    const redis = new MemoryRedis();
+  test(`MemoryRedis.session() is over after ${how}: it answers nothing, receives nothing and says so once`, (redis) => {
     let ends = 0;
     const session = redis.session({ onEnd: () => ends++ });
     if (how === "QUIT") {
@@ -123,8 +120,7 @@ for (const how of ["close()", "QUIT"]) {
   });
 }
 
-Deno.test("MemoryRedis.restart() ends sessions and forgets keys, scripts and channels", () => {
-  const redis = new MemoryRedis();
+test("MemoryRedis.restart() ends sessions and forgets keys, scripts and channels", (redis) => {
   let ends = 0;
   const session = redis.session({ onEnd: () => ends++ });
   ask(session, "SET", "a", "1");
@@ -148,8 +144,7 @@ Deno.test("MemoryRedis.restart({ keepData: true }) keeps the keys, and their liv
   assertEquals([ask(session, "PTTL", "a"), ask(session, "PTTL", "b")], [":600", ":-2"]);
 });
 
-Deno.test("MemoryRedis.flush() deletes the keys of every database and keeps sessions and scripts", () => {
-  const redis = new MemoryRedis();
+test("MemoryRedis.flush() deletes the keys of every database and keeps sessions and scripts", (redis) => {
   const session = redis.session();
   ask(session, "SCRIPT", "LOAD", RELEASE.source);
   ask(session, "SELECT", 3);
@@ -159,8 +154,7 @@ Deno.test("MemoryRedis.flush() deletes the keys of every database and keeps sess
   assertEquals(ask(session, "SCRIPT", "EXISTS", RELEASE.sha1), "*1\r\n:1");
 });
 
-Deno.test("MemoryRedis.fill() refuses what may need memory, also after a restart, until there is room", () => {
-  const redis = new MemoryRedis();
+test("MemoryRedis.fill() refuses what may need memory, also after a restart, until there is room", (redis) => {
   const refusal = "-OOM command not allowed when used memory > 'maxmemory'.";
   redis.fill();
   assertEquals(ask(redis.session(), "SET", "a", "1"), refusal);
@@ -182,8 +176,7 @@ Deno.test("MemoryRedis.connect() rejects with the reason of a signal that was ab
 });
 
 for (const how of ["closed", "restarted"]) {
-  Deno.test(`MemoryRedis.connect() opens a stream whose pending read ends when it is ${how}`, async () => {
-    const redis = new MemoryRedis();
+  test(`MemoryRedis.connect() opens a stream whose pending read ends when it is ${how}`, async (redis) => {
     const stream = await redis.connect(TARGET, { signal: new AbortController().signal });
     const reading = stream.read(new Uint8Array(8));
     if (how === "closed") stream.close();
