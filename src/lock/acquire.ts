@@ -88,6 +88,7 @@ import {
   modeOf,
   refuseCrowded,
   reportRefusal,
+  throwIfOver,
   waitToAsk,
   waitToAskAgain,
 } from "./lock_call.ts";
@@ -120,6 +121,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       held = conclude(call, round);
       if (held) break;
       call.noteSplit(round);
+      throwIfOver(call, round);
       if (call.pool?.chooseAnother(round)) continue;
       await (call.adopts === undefined ? waitToAskAgain(call, round) : waitToAdopt(call, round));
     }
@@ -142,7 +144,7 @@ function endWithout(call: LockCall, error: unknown): undefined {
   const { client: { localQueues }, localName, purpose, settings: { signal } } = call;
   // mutation: failed-call-blocks-its-client
   localQueues.leave(localName, call);
-  const isAbort = signal?.aborted === true && Object.is(error, signal.reason); // which may be anything
+  const isAbort = Object.is(error, signal?.reason); // which may be anything
   if (isAbort) reportRefusal(call, "aborted", []);
   else if (purpose === "try" && error instanceof LockHeldError) return undefined;
   throw error;
@@ -228,7 +230,7 @@ function conclude(call: LockCall, round: Round): HeldLock | undefined {
   if (!granted) undoAttempt(round); // step 5: before its listener can ask again
   if (settings.onEvent) reportAttempt(call, round, granted);
   if (!granted) return undefined;
-  if (call.ended) return void undoAttempt(round); // the listener has ended it
+  if (call.ended) return void undoAttempt(round); // its listener may have ended it
   const held = new HeldLock(call.client, round, settings, call.locked);
   letNextAsk(call, held);
   if (settings.onEvent) reportAcquired(call, held);
@@ -254,13 +256,10 @@ function letNextAsk(call: LockCall, held: HeldLock): void {
   }
 }
 
-/**
- * Accepts unless the call was ended, a cooldown began, or the counters do not agree on a fencing
- * token.
- */
+/** Accepts unless a cooldown began, or the counters do not agree on a fencing token. */
 function accept(call: LockCall, { keys, counts }: Round): boolean {
   // mutation: accepted-in-its-cooldown
-  if (call.ended || call.cooldownLeftOf(keys) > 0) return false;
+  if (call.cooldownLeftOf(keys) > 0) return false;
   return !counts || counts.token !== undefined;
 }
 

@@ -49,7 +49,6 @@ export class Cooldowns {
    * keeps it.
    */
   begin(keys: readonly string[], forMs: number): void {
-    if (forMs <= 0) return;
     const nowMs = this.#clock.monotonicMs();
     for (const key of keys) {
       const untilMs = nowMs + Math.max(forMs, this.leftMs([key]));
@@ -140,20 +139,17 @@ export class ClientState implements NodeSet {
   /** Ends the calls and locks, then the nodes; in bounded time. Idempotent. */
   close(): Promise<void> {
     if (this.#closing) return this.#closing;
-    let settle!: (closing: Promise<void>) => void;
-    // first: what it ends may have a listener that closes
-    this.#closing = new Promise((resolve) => settle = resolve);
-    settle(this.#close());
+    this.closed = true;
+    clientsOpen--;
+    this.#closing = this.#close(); // first: what it ends may have a listener that closes
+    this.wheel.announceClose();
     return this.#closing;
   }
 
   async #close(): Promise<void> {
     const { nodes, wheel } = this;
-    this.closed = true;
-    clientsOpen--;
     const limitMs = CLOSE_TIMEOUT_MS + CLOSE_TIMEOUT_MS_PER_LOCK * wheel.size;
     wheel.ref();
-    wheel.announceClose();
     // Every call ends now, and sends what undoes its requests before the nodes close.
     const ended = new Promise<void>((resolve) => {
       if (this.#openCalls === 0) resolve();

@@ -49,13 +49,13 @@ export class LockCall {
   readonly settings: Settings;
   readonly resources: readonly string[];
   readonly keys: readonly string[];
-  /** The name of its keys, in whatever order they were given. */
-  readonly name: string;
   /**
    * The name of its local queue: that of its keys, of all keys of a pool, or of readers of the
    * keys.
    */
   readonly localName: string;
+  /** The name of its keys, in whatever order they were given. */
+  readonly #nameOfKeys: string;
   /** How it chooses between its keys, if it locks any one of them. */
   readonly pool: Pool | undefined;
   /** What the lock is for. */
@@ -107,8 +107,8 @@ export class LockCall {
     this.keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
     this.pool = settings.any ? new Pool(client, this.keys) : undefined;
     this.mode = settings.mode === "shared" ? "shared" : undefined;
-    this.name = keysName(this.keys);
-    this.localName = this.pool?.name ?? (this.mode ? readersName(this.name) : this.name);
+    const name = this.#nameOfKeys = keysName(this.keys);
+    this.localName = this.pool?.name ?? (this.mode ? readersName(name) : name);
     this.purpose = purpose;
     this.waitMs = purpose === "try" ? 0 : settings.waitMs;
     this.adopts = adopts;
@@ -121,11 +121,11 @@ export class LockCall {
   }
 
   /**
-   * What it asks for now: under this name the client remembers that others wait. It is the same for
-   * readers and writers, who wait for each other.
+   * The name of what it asks for now: of its keys, for readers and writers alike, or of one key of
+   * a pool. Under it this client keeps its own locks, and remembers that others wait.
    */
-  get contendedName(): string {
-    return this.pool?.key ?? this.name;
+  get name(): string {
+    return this.pool?.key ?? this.#nameOfKeys;
   }
 
   /**
@@ -262,18 +262,29 @@ async function outlastCooldown(call: LockCall, denied?: Round): Promise<void> {
 }
 
 /**
+ * To be called after an attempt that failed, before whatever the call waits for.
+ *
+ * @param denied The attempt.
+ * @throws The refusal, if too many nodes refuse for good.
+ * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
+ */
+export function throwIfOver(call: LockCall, denied: Round): void {
+  const { client: { nodes, quorum } } = call;
+  const { votes } = denied;
+  call.throwIfEnded(votes);
+  if (isHopeless(votes, nodes.length, quorum)) throw refuse(call, denied);
+}
+
+/**
  * Waits for a notification, polls, or waits for the end of a cooldown.
  *
  * @param denied The last attempt.
- * @throws The refusal, if the wait is over, or if too many nodes refuse for good.
+ * @throws The refusal, if the wait is over.
  * @throws What {@linkcode waitToAsk} throws.
  */
 export async function waitToAskAgain(call: LockCall, denied: Round): Promise<void> {
-  const { client: { localQueues, nodes, quorum, wheel }, localName, settings } = call;
+  const { client: { localQueues, wheel }, localName, settings } = call;
   const { onEvent, signal } = settings;
-  call.throwIfEnded(denied.votes);
-  const hopeless = call.isUnanswered(denied) && isHopeless(denied.votes, nodes.length, quorum);
-  if (hopeless) throw refuse(call, denied);
   if (call.waitMs === 0 && call.split && call.retries < SPLIT_RETRIES_MAX) {
     return await pauseAfterSplit(call, denied);
   }
@@ -343,7 +354,7 @@ function heldByOthers(call: LockCall, denied: Round | undefined): LockHeldError 
     nodeCount: nodes.length,
     any: pool !== undefined,
     waitedMs: waitMs === 0 ? undefined : call.elapsedMs,
-    remainingMs: denied && !own ? ticket?.remainingMs : undefined,
+    remainingMs: own ? undefined : ticket?.remainingMs,
     holders: value === undefined ? [] : [describeHolder(value)],
     ownHeldMs: own?.heldMs,
     ownReads: own?.round.mode !== undefined,
@@ -353,11 +364,12 @@ function heldByOthers(call: LockCall, denied: Round | undefined): LockHeldError 
   });
 }
 
-/** The lock that this client itself holds, if it does. */
+/** The lock that this client itself holds, if it does; with a pool, that says nothing. */
 function ownHold(call: LockCall): HeldLock | undefined {
-  const { client: { localQueues }, name, localName } = call;
+  const { client: { localQueues }, pool, name } = call;
+  if (pool) return undefined;
   // a reader keeps another out, if a writer waits for it
-  const owners = [localQueues.owner(localName), localQueues.owner(name), localQueues.reader(name)];
+  const owners = [localQueues.owner(name), localQueues.reader(name)];
   return owners.find((owner) => owner instanceof HeldLock);
 }
 

@@ -68,7 +68,7 @@ export async function runUsing<T>(call: LockCall, routine: Routine<T>): Promise<
 export async function lead(first: LockCall, routine: Routine<unknown>): Promise<void> {
   const { client, client: { wheel }, settings: { signal, onEvent } } = first;
   const settings = { ...first.settings, waitMs: Infinity };
-  for (let failures = 0;;) {
+  for (let failures = 0; !signal?.aborted;) {
     const resources = [...first.resources];
     const call = new LockCall(client, settings, resources, "use");
     let failed: { error: unknown } | undefined;
@@ -79,7 +79,7 @@ export async function lead(first: LockCall, routine: Routine<unknown>): Promise<
       failed = { error };
     }
     if (signal?.aborted) return;
-    if (call.ended) call.throwIfEnded();
+    call.throwIfEnded();
     const lasted = wheel.continuous.nowMs() - startMs >= PAUSE_MS_MAX;
     failures = !failed ? 0 : lasted ? 1 : failures + 1;
     const longestMs = Math.min(PAUSE_MS_MIN * 2 ** failures, PAUSE_MS_MAX);
@@ -90,6 +90,5 @@ export async function lead(first: LockCall, routine: Routine<unknown>): Promise<
       else warnOfFailedTerm(event);
     }
     await pause(wheel, delayMs, signal);
-    if (signal?.aborted) return;
   }
 }

@@ -4,10 +4,10 @@
  * among other clients by its {@linkcode QueuedWaiter}, which the next call takes over if the first
  * gives up.
  *
- * **Names.** Each queue has its `localName`: one for all readers of the same keys, another for all
- * calls for one pool. That of calls in exclusive mode is the name of their keys (`keysName`), and
- * their lock takes their place under it. The locks of readers are kept by the name of the keys,
- * too, and so is what is remembered of other clients (`contendedName`).
+ * **Names.** What a call asks for has a `name`, that of its keys (`keysName`; of a pool, of one
+ * key): by it the client keeps its own locks, and what it remembers of other clients. The queue of
+ * calls has its `localName`: the same in exclusive mode, so that a lock takes the place of its
+ * call; another for all readers of the keys, and for all calls for one pool.
  *
  * The other files in the order in which they are best read: `queued_waiter.ts` decides when the
  * first call asks, by what `ticket.ts` knows of its position on each node, by other clients' turns
@@ -38,8 +38,8 @@ const REMOVED_MIN = 16;
 export interface WaitingCall extends Wanted {
   /** The name of its local queue. */
   readonly localName: string;
-  /** The name of the keys that it asks for now: of a pool, one. */
-  readonly contendedName: string;
+  /** The name of the keys that it asks for now: of a pool, of one. */
+  readonly name: string;
 }
 
 /** The call that asks for a lock, or the lock itself once it is held; compared by identity. */
@@ -132,7 +132,7 @@ export class LocalQueues {
     this.#notifications ??= new ReleaseNotifications(this.#nodeSet, this.#onEvent);
     const waiter = queue.waiter ??= new QueuedWaiter(this.#notifications, this.#nodeSet, call);
     waiter.settings = settings;
-    waiter.resource = this.remember(call.contendedName);
+    waiter.resource = this.remember(call.name);
     return waiter;
   }
 
@@ -153,9 +153,9 @@ export class LocalQueues {
    * What is remembered of a lock that other clients hold or wait for; it is remembered from here
    * on.
    */
-  remember(contendedName: string): ContendedResource {
-    const resource = this.#contended.get(contendedName) ?? new ContendedResource();
-    setLatest(this.#contended, contendedName, resource, CONTENDED_MAX);
+  remember(name: string): ContendedResource {
+    const resource = this.#contended.get(name) ?? new ContendedResource();
+    setLatest(this.#contended, name, resource, CONTENDED_MAX);
     return resource;
   }
 
@@ -163,10 +163,8 @@ export class LocalQueues {
    * Whether other clients are expected to wait for a lock, or for one of its keys: then its next
    * call joins them with its first request.
    */
-  isContended(
-    { localName, contendedName, keys, pool }: Omit<WaitingCall, "mode">,
-  ): boolean {
-    return this.#contended.has(contendedName) || keys.length > 1 && !pool && this.#hasAny(keys) ||
+  isContended({ localName, name, keys, pool }: Omit<WaitingCall, "mode">): boolean {
+    return this.#contended.has(name) || keys.length > 1 && !pool && this.#hasAny(keys) ||
       this.#queues.get(localName)?.waiter !== undefined;
   }
 
@@ -183,12 +181,12 @@ export class LocalQueues {
     if (keys.length > 1) { for (const key of keys) this.#noteReleased(key, othersWait); }
   }
 
-  #noteReleased(contendedName: string, othersWait: boolean): void {
+  #noteReleased(name: string, othersWait: boolean): void {
     // mutation: release-forgets-who-waits
-    if (othersWait) return void this.remember(contendedName);
+    if (othersWait) return void this.remember(name);
     const { clock } = this.#nodeSet.wheel;
-    const isForeignSeen = this.#contended.get(contendedName)?.isForeignSeen(clock.monotonicMs());
-    if (isForeignSeen === false) this.#contended.delete(contendedName);
+    const isForeignSeen = this.#contended.get(name)?.isForeignSeen(clock.monotonicMs());
+    if (isForeignSeen === false) this.#contended.delete(name);
   }
 
   /**
@@ -215,14 +213,14 @@ export class LocalQueues {
   }
 
   /** This client holds a lock in shared mode, until it leaves. */
-  addReader(nameOfKeys: string, held: Owner): void {
-    const readers = this.#readers.get(nameOfKeys) ?? new Set();
-    this.#readers.set(nameOfKeys, readers.add(held));
+  addReader(name: string, held: Owner): void {
+    const readers = this.#readers.get(name) ?? new Set();
+    this.#readers.set(name, readers.add(held));
   }
 
   /** A lock in shared mode that this client holds, if it holds one. */
-  reader(nameOfKeys: string): Owner | undefined {
-    return this.#readers.get(nameOfKeys)?.values().next().value;
+  reader(name: string): Owner | undefined {
+    return this.#readers.get(name)?.values().next().value;
   }
 
   /** A call, or the lock, is done. If it was the first, the next call is. */
