@@ -18,14 +18,13 @@
  * @module
  */
 import { type LockLostError, lostError } from "../errors.ts";
-import { isHopeless } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { backoffMs } from "../time/backoff.ts";
 import { Pause, pause } from "../time/pause.ts";
 import { holderOf } from "../holder.ts";
 import { type KeyReport, reportKey } from "./inspection.ts";
 import { type LockCall, pauseAfterSplit, refuse, reportRefusal } from "./lock_call.ts";
-import { deleteValue } from "./release.ts";
+import { deleteFormer } from "./release.ts";
 import { tryAgainMs } from "./renewal.ts";
 
 /**
@@ -44,10 +43,8 @@ const ATTEMPTS_MIN = 8;
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> {
-  const { client, settings, attempts, adopts } = call;
-  const { nodes, quorum, wheel } = client;
+  const { client: { nodes, quorum, wheel }, settings, attempts, adopts } = call;
   const { votes } = denied;
-  call.throwIfEnded(votes);
   const taken = !denied.unanswered && await isTaken(call);
   call.throwIfEnded(votes);
   // Read now, because nodes that fail at once may decide a round before the others answer.
@@ -58,8 +55,7 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   const answered = denied.pending === 0 && !denied.unanswered &&
     denied.votes.every(({ outcome }) => outcome !== "timed-out");
   const split = answered && attempts < ATTEMPTS_MIN;
-  const isLast = call.leftMs() <= 0 && !split;
-  if (isLast || isHopeless(votes, nodes.length, quorum)) throw refuse(call, denied);
+  if (call.leftMs() <= 0 && !split) throw refuse(call, denied);
   if (split) return await pauseAfterSplit(call, denied);
   const { signal, retryDelayMs } = settings;
   // nobody extends the lock meanwhile, so while it may live, a node that is back is asked soon
@@ -93,9 +89,10 @@ async function isTaken({ client, keys, settings, adopts }: LockCall): Promise<bo
  * @param isKept Whether it stays until its TTL is over: `atLeastMs` keeps it, and somebody may give
  * it back after an adoption that came too late.
  */
-function lost(call: LockCall, { votes, ttlMs }: Round, why: string, isKept = false): LockLostError {
+function lost(call: LockCall, denied: Round, why: string, isKept = false): LockLostError {
+  const { votes, ttlMs } = denied;
   // mutation: dead-value-stays
-  if (!isKept) deleteValue(call.client, call.keys, call.adopts!.value, ttlMs);
+  if (!isKept) deleteFormer(denied, ttlMs);
   const error = lostError("adopt", call.resources, votes, "gone", new Error(why));
   reportRefusal(call, "gone", votes);
   return error;

@@ -32,7 +32,7 @@ import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "./client_state.ts";
 import { holderOf } from "../holder.ts";
-import { deleteFormer, type Former, releaseOf, takeBack, undoAttempt } from "./release.ts";
+import { deleteFormer, releaseOf, takeBack, undoAttempt } from "./release.ts";
 import { LockSignal } from "./lock_signal.ts";
 import { whyOver } from "./why_over.ts";
 import { keepsSignals } from "../time/clock.ts";
@@ -65,8 +65,9 @@ export class HeldLock extends TimerEntry {
   #startMs: number;
   #validityMs: number;
   /**
-   * The extensions under way, behind the last one that has failed since one has succeeded: kept by
-   * what extends the lock. The last says why the lock is lost; if there is any, the next is urgent.
+   * The last extension that has failed since one succeeded, and behind it those that began later
+   * and are under way: kept by what extends the lock. The last of all says why it is lost; if there
+   * is any, the next is urgent.
    */
   unconfirmed: Round[] | undefined;
   /** When to extend it next, by the continuous clock, and what extends it. */
@@ -84,8 +85,11 @@ export class HeldLock extends TimerEntry {
   declare context?: OwnContext;
   /** Until when its keys are to live at least, by the monotonic clock. */
   declare keptUntilMs?: number;
-  /** Of an adopted lock: the value that it has replaced, once the caller has the lock. */
-  declare former?: Former;
+  /**
+   * Of an adopted lock that its caller has: until when nodes that have missed the adoption may
+   * still have the value that it replaces, by the monotonic clock.
+   */
+  declare formerUntilMs?: number;
 
   /**
    * @param client The client.
@@ -258,11 +262,11 @@ export class HeldLock extends TimerEntry {
     const { votes } = this.unconfirmed?.at(-1) ?? this.round;
     this.#finish(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
-    this.#takeBack(reason === "gone" || reason === "closed" ? 0 : this.keysLeftMs());
-    const { heldMs } = this;
+    const waits = reason !== "gone" && reason !== "closed";
+    this.#takeBack(waits ? this.keysLeftMs() : 0);
     this.inContext(() => {
       this.#signal?.look();
-      this.#emitLost(reason, cause, heldMs);
+      this.#emitLost(reason, cause);
     });
     // mutation: lost-lock-blocks-its-client
     this.leaveLocalQueue();
@@ -270,11 +274,11 @@ export class HeldLock extends TimerEntry {
 
   /** Its caller has it from now on. */
   delivered(): void {
-    const { client, settings: { atLeastMs }, round: { sinceMs, replaces: value, ttlMs } } = this;
+    const { client, settings: { atLeastMs }, round: { sinceMs, replaces, ttlMs } } = this;
     // By the monotonic clock alone: a wall clock that steps ahead must not shorten it.
     if (atLeastMs > 0) this.keptUntilMs = sinceMs + atLeastMs;
-    if (value === undefined) return;
-    this.former = { value, untilMs: client.wheel.clock.monotonicMs() + ttlMs };
+    if (replaces === undefined) return;
+    this.formerUntilMs = client.wheel.clock.monotonicMs() + ttlMs;
   }
 
   /**
@@ -336,6 +340,7 @@ export class HeldLock extends TimerEntry {
 
   override onDue(): void {
     const nowMs = this.#nowMs;
+    if (this.#end) return this.#takeBack(this.keysLeftMs(nowMs));
     if (this.remainingMs(nowMs) <= expiryMarginMs(this.#validityMs)) return this.#runOut();
     // mutation: extended-by-monotonic-clock-alone
     const extendsNow = this.#extendMs !== undefined && this.#extendMs <= nowMs;
@@ -350,27 +355,24 @@ export class HeldLock extends TimerEntry {
   }
 
   override onClosed(): void {
+    if (this.#end) return this.#takeBack(0);
     // Its listener has closed the client: `withdraw` gives back what the caller does not have yet.
-    if (this.round.replaces !== undefined && !this.former) return;
+    if (this.round.replaces !== undefined && this.formerUntilMs === undefined) return;
     this.lose("closed", new Error("the lock client was closed"));
   }
 
   /**
-   * Takes the keys back, and waits for no answer. With a delay, it does so when their TTL is over.
-   * Until then they keep others out while the holder, which is notified of the end only now, stops
-   * working. Most keys are gone by then. But an extension without answers may have prolonged some,
-   * and a node that hung may set one late.
+   * Takes the keys of a lost lock back, and waits for no answer; with a delay, when their TTL is
+   * over. Until then they keep others out while the holder, which is notified of the end only now,
+   * stops working. Most keys are gone by then. But an extension without answers may have prolonged
+   * some, and a node that hung may set one late.
    */
   #takeBack(delayMs: number): void {
-    const { wheel } = this.client;
-    let waiting: TimerEntry | undefined;
-    const take = () => {
-      wheel.cancel(waiting); // a client that closes calls all that wait, and then what still does
-      takeBack(this.round, releaseOf(this.round, this.keptUntilMs));
-    };
+    const { client: { wheel }, round } = this;
+    wheel.cancel(this);
     // mutation: doubtful-extension-stays
-    if (delayMs > 0) waiting = wheel.after(delayMs, take, take);
-    else take();
+    if (delayMs > 0) wheel.schedule(this, wheel.clock.monotonicMs() + delayMs);
+    else takeBack(round, releaseOf(round, this.keptUntilMs));
   }
 
   #runOut(): void {
@@ -396,10 +398,12 @@ export class HeldLock extends TimerEntry {
    * that could set a key. What an adoption has not replaced goes.
    */
   #finish(end: "released" | "handed-over" | LockLostError): void {
+    const { client: { wheel }, round, formerUntilMs } = this;
     this.#end = end;
-    this.client.wheel.cancel(this);
-    this.round.cancel();
-    deleteFormer(this.round, this.former);
+    wheel.cancel(this);
+    // mutation: former-value-stays
+    if (formerUntilMs) deleteFormer(round, formerUntilMs - wheel.clock.monotonicMs());
+    round.cancel();
   }
 
   async #release(): Promise<boolean> {
@@ -407,13 +411,13 @@ export class HeldLock extends TimerEntry {
     // mutation: held-after-release
     if (active) this.#finish("released"); // step 5: before any key is deleted
     client.beginCall(); // so that nodes close after they have answered it
-    // `false`: the client closes, and all are sent now
-    const inside = client.releases.enter() || await client.releases.wait(Infinity);
+    // or until the client closes: then all are sent
+    if (!client.releases.enter()) await client.releases.wait(Infinity);
     const { keptMs } = this;
     const round = releaseOf(this.round, this.keptUntilMs);
     await round.ask(askToRelease, settings.nodeTimeoutMs);
     client.endCall();
-    if (inside) client.releases.leave();
+    client.releases.leave();
     return this.#concludeRelease(round, active, keptMs);
   }
 
@@ -455,8 +459,8 @@ export class HeldLock extends TimerEntry {
     this.client.cooldowns.begin(this.round.keys, leftMs + cooldownMs);
   }
 
-  #emitLost(reason: LockLostReason, cause: Error, heldMs: number): void {
-    const { client, resources, settings: { onEvent } } = this;
+  #emitLost(reason: LockLostReason, cause: Error): void {
+    const { client, resources, heldMs, settings: { onEvent } } = this;
     const event = { type: "lost", resources, reason, cause, heldMs } as const;
     if (onEvent) emit(onEvent, event);
     else warnOfLoss(client, event);

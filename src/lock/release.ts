@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type NodeSet, type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
+import { type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Clock } from "../time/clock.ts";
 
@@ -40,30 +40,6 @@ export function takeBack(round: Round, release: QuorumRequest): void {
 }
 
 /**
- * Has nodes delete the keys that hold a value which nobody holds any more.
- *
- * @param nodeSet The nodes.
- * @param keys The keys.
- * @param value The value.
- * @param ttlMs How long they live at most, in milliseconds: until then, nodes that cannot be
- * reached are asked when they are back.
- * @param adopted The round that has replaced the value on the nodes that granted it, if one has:
- * they are left out.
- */
-export function deleteValue(
-  { nodes }: NodeSet,
-  keys: readonly string[],
-  value: string,
-  ttlMs: number,
-  adopted?: Round,
-): void {
-  const request = { ...UNREAD, keys, value, ttlMs };
-  nodes.forEach((node, nodeIndex) => {
-    if (!adopted?.grantedBy(nodeIndex)) node.release(request, nodeIndex);
-  });
-}
-
-/**
  * What has the nodes delete the keys of a lock, and take the ticket out of their queues. A lock of
  * a pool, in shared mode, or whose keys may live on has left the queues when it was won.
  *
@@ -83,21 +59,19 @@ function restUntil(clock: Clock, untilMs: number): () => number {
   return () => untilMs - clock.monotonicMs();
 }
 
-/** The value that an adopted lock has replaced. */
-export interface Former {
-  readonly value: string;
-  /** Until when nodes that have missed the adoption may still have it, by the monotonic clock. */
-  readonly untilMs: number;
-}
-
 /**
- * The lock ends: if it was adopted, has the former value deleted on the nodes that have not adopted
- * it. Until then, each extension has them adopt it.
+ * Has nodes delete the value that an adoption replaces, which no handle has; but for those that
+ * have replaced it, unless the adoption was undone.
+ *
+ * @param adoption The round of the adoption.
+ * @param ttlMs How long keys may have the value at most, in milliseconds: until then, nodes that
+ * cannot be reached are asked when they are back.
  */
-export function deleteFormer(won: Round, former: Former | undefined): void {
-  if (!former || won.nodeSet.wheel.closed) return;
-  const { nodeSet, keys } = won;
-  const ttlMs = former.untilMs - nodeSet.wheel.clock.monotonicMs();
-  // mutation: former-value-stays
-  if (ttlMs > 0) deleteValue(nodeSet, keys, former.value, ttlMs, won);
+export function deleteFormer(adoption: Round, ttlMs: number): void {
+  if (ttlMs <= 0) return;
+  const { nodeSet: { nodes }, keys, replaces, wanted } = adoption;
+  const request = { ...UNREAD, keys, value: replaces!, ttlMs };
+  nodes.forEach((node, nodeIndex) => {
+    if (!wanted || !adoption.grantedBy(nodeIndex)) node.release(request, nodeIndex);
+  });
 }

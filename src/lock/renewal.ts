@@ -182,18 +182,18 @@ function report(lock: HeldLock, round: Round, extended: boolean): void {
  * @param missing Whether it has only found keys missing.
  */
 function fillIn(
-  { round: won, former, fencingToken, client: { nodes, wheel } }: HeldLock,
+  { round: won, formerUntilMs = 0, fencingToken, client: { nodes, wheel } }: HeldLock,
   ttlMs: number,
   nodeIndex: number,
   missing: boolean,
 ): void {
   // mutation: adopted-lock-never-heals
-  const adopts = !missing && former !== undefined && wheel.clock.monotonicMs() < former.untilMs;
+  const adopts = !missing && wheel.clock.monotonicMs() < formerUntilMs;
   if (!missing && !adopts) return;
   const node = nodes[nodeIndex];
   // mutation: filled-in-key-forgotten
   won.filledInOn |= 1 << nodeIndex;
-  const replaces = adopts ? former.value : undefined;
+  const replaces = adopts ? won.replaces : undefined;
   const filling = won.follow({ guardMs: 0, entersAtOnce: true, replaces });
   filling.ttlMs = ttlMs;
   askToAcquire(node, filling, nodeIndex);

@@ -219,16 +219,14 @@ export class TimerWheel {
     if (entry?.scheduled) this.#unlink(entry);
   }
 
-  /**
-   * Calls `callback` once after `delayMs`, or `closed` if the client closes before; neither if the
-   * returned entry is cancelled.
-   */
-  after(delayMs: number, callback: () => void, closed?: () => void): TimerEntry {
-    return this.#callAfter(delayMs, new CallbackEntry(this, callback, closed));
+  /** Calls `callback` once after `delayMs`, unless the returned entry is cancelled. */
+  after(delayMs: number, callback: () => void): TimerEntry {
+    return this.#callAfter(delayMs, new CallbackEntry(this, callback));
   }
 
   /**
-   * The same for the end of a wait for bytes: the runtime gets ticks to read its sockets before.
+   * The same for the end of a wait for bytes: the runtime gets ticks to read its sockets before. If
+   * the client closes before, calls `closed`.
    */
   deadline(delayMs: number, callback: () => void, closed?: () => void): TimerEntry {
     return this.#callAfter(delayMs, new DeadlineEntry(this, callback, closed));
