@@ -41,6 +41,13 @@ test.opened("RedisNode releases what one tick releases by one script, behind the
   ]);
 });
 
+test.opened("RedisNode answers each release of a tick by its own index", async (bench) => {
+  const requests = ["k", "l"].map((key, index) => bench.release(request(key), index));
+  await runMicrotasks();
+  await bench.answer(":1\r\n:1\r\n");
+  assertEquals(requests.map(({ answers: [[, index]] }) => index), [0, 1]);
+});
+
 test.opened("RedisNode extends what one tick extends by one script, each with its own TTL", async (bench) => {
   const requests = [request("k", "v", 1_000), request("l", "w", 2_000), request("m", "x", 3_000)];
   for (const each of requests) bench.ask("extend", each, 2);

@@ -171,3 +171,18 @@ test.opened("RedisNode asks by the next release if the server refuses one for go
   await bench.advance(2 * REFUSED_DELAY_MS);
   assertEquals(bench.written, laterRelease("v2"));
 });
+
+test.opened("RedisNode sends all releases once the server takes one, and asks again soon if it refuses the next", async (bench) => {
+  const pairs = ["k", "l", "m"].map((key) => [key, `of ${key}`] as [string, string]);
+  for (const [key, value] of pairs) bench.release(release(value, key, 10_000));
+  await runMicrotasks();
+  for (const delayMs of [REFUSED_DELAY_MS, 2 * REFUSED_DELAY_MS]) {
+    await bench.answer("-BUSY no\r\n");
+    await bench.advance(delayMs);
+  }
+  await bench.answer(":1\r\n");
+  assertEquals(bench.written, groupRelease("EVALSHA", pairs[2], pairs[0]));
+  await bench.answer("-BUSY no\r\n");
+  await bench.advance(REFUSED_DELAY_MS);
+  assertEquals(bench.written, laterRelease("of m", "m"));
+});

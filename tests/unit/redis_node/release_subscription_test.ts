@@ -199,6 +199,16 @@ test("waits longer after each loss in a row, and starts over once a subscription
   assertEquals(await bench.retried() < RETRY_MS + 2 * STEP_MS, true);
 });
 
+test("counts the messages to itself that reach nobody since one did", async (bench) => {
+  await bench.attempt.confirm();
+  for (const receivers of [0, 1, 0, 1]) {
+    bench.receivers = receivers;
+    if (receivers === 0) bench.subscription.onOpen(); // asks at once, and again after 100 ms
+    await bench.clock.advance(150);
+  }
+  assertEquals(bench.attempts.length, 1);
+});
+
 test("subscribes at once when commands are possible again", async (bench) => {
   for (let losses = 0; losses < 10; losses++) {
     await bench.attempt.fail(new Error("socket closed"));
