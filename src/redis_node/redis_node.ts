@@ -142,7 +142,6 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
-    this.#sendGroupOf([key]);
     return inspectKey(this.connection, this.name, key);
   }
 

@@ -3,7 +3,13 @@ import { Redlock } from "../../../mod.ts";
 import { check } from "../../../src/operate/mod.ts";
 import { commandNode, type CommandNodeOptions } from "../../../src/nodes/mod.ts";
 import { publishedNode } from "../../../src/nodes/published_node.ts";
-import { outcomeOf, sentBy, test, withCommandNode } from "../../support/command_node_bench.ts";
+import {
+  outcomeOf,
+  pause,
+  sentBy,
+  test,
+  withCommandNode,
+} from "../../support/command_node_bench.ts";
 import { FakeClient } from "../../support/fake_client.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
 
@@ -84,11 +90,18 @@ test("commandNode() sends a command about a key only when the one before was ans
   assertEquals(client.pendingMax, 1);
 });
 
-test("commandNode() sends commands about different keys side by side", async ({ client, node }) => {
-  const requests = ["k", "l", "m"].map((key) => new FakeRequest(key));
-  for (const request of requests) node.acquire(request, 0);
-  for (const request of requests) assertEquals(await outcomeOf(request), "granted");
-  assertEquals(client.pendingMax, 3);
+test("commandNode() sends commands about different keys side by side, also once it was down", async ({ client, node }) => {
+  for (const ask of ["acquire", "release"] as const) {
+    const requests = ["k", "l", "m"].map((key) => new FakeRequest(key));
+    client.pendingMax = 0;
+    for (const request of requests) node[ask](request, 0);
+    for (const request of requests) assertEquals(await outcomeOf(request), "granted");
+    assertEquals(client.pendingMax, 3);
+    client.fate = () => ({ times: 0, error: new Error("broken") });
+    for (const key of ["k", "l"]) await node.inspect!(key).catch(() => {});
+    client.fate = () => ({});
+    await pause(300); // until it is back
+  }
 });
 
 test("commandNode() has several keys wait for the last command about each of them", async ({ client, node }) => {

@@ -41,6 +41,16 @@ test.opened("RedisNode releases what one tick releases by one script, behind the
   ]);
 });
 
+test.opened("RedisNode.close() sends the group of its tick", async (bench) => {
+  const requests = releaseMany(bench);
+  const closing = bench.node.close();
+  await runMicrotasks();
+  assertEquals(bench.written, groupRelease("EVAL", ...lockNames(3)));
+  await bench.feed("*3\r\n:1\r\n:1\r\n:1\r\n");
+  assertEquals(requests.flatMap(({ outcomes }) => outcomes), ["granted", "granted", "granted"]);
+  await closing;
+});
+
 test.opened("RedisNode answers each release of a tick by its own index", async (bench) => {
   const requests = ["k", "l"].map((key, index) => bench.release(request(key), index));
   await runMicrotasks();

@@ -199,6 +199,14 @@ test("waits longer after each loss in a row, and starts over once a subscription
   assertEquals(await bench.retried() < RETRY_MS + 2 * STEP_MS, true);
 });
 
+test("subscribes again if the client has not within ten seconds", async (bench) => {
+  const { signal } = bench.attempt;
+  await bench.clock.advance(9_000);
+  assertEquals([bench.attempts.length, bench.events], [1, []]);
+  await bench.clock.advance(1_100);
+  assertEquals([bench.attempts.length, signal.aborted, bench.events], [2, true, ["unsubscribed"]]);
+});
+
 test("counts the messages to itself that reach nobody since one did", async (bench) => {
   await bench.attempt.confirm();
   for (const receivers of [0, 1, 0, 1]) {
