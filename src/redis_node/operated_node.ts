@@ -259,25 +259,12 @@ async function askAnother(
   if (limitMs <= 0) return replies;
   await withAnother(node, (connection) => {
     const answered = commands.map(async (command, index) => {
-      replies[index] = await answerTo(connection, command);
+      const [reply] = await repliesTo(connection, [command]).catch(() => [null]);
+      replies[index] = textReply(reply);
     });
     return settledWithin(node.server.wheel, Promise.all(answered), limitMs);
   });
   return replies;
-}
-
-/**
- * The reply to a command, or the error that a server without room for one more connection sends
- * before it closes it.
- */
-async function answerTo(connection: CommandSender, command: readonly string[]): Promise<Reply> {
-  try {
-    const [reply] = await repliesTo(connection, [command]);
-    return textReply(reply);
-  } catch (error) {
-    const { cause } = error as Error;
-    return cause instanceof ReplyError ? cause : null;
-  }
 }
 
 /**

@@ -128,7 +128,6 @@ export class ReleaseSubscription {
   /** Ends the subscription; resolves once its connection is closed. */
   close(): Promise<unknown> {
     this.#listener = undefined;
-    this.#losses = 0;
     const closing = this.#closing;
     const closed = Promise.all([closing, this.#end()]);
     return settledWithin(this.#server.wheel, closed, CLOSE_MS_MAX);
@@ -149,7 +148,7 @@ export class ReleaseSubscription {
   /** The server does not allow what it takes. */
   onRefused(error: Error): void {
     if (!this.#attempt) return; // it has been refused
-    this.#losses = this.#unreceived = 0;
+    this.#unreceived = 0;
     this.#end();
     this.#wait(REFUSED_DELAY_MS, () => this.#begin());
     this.#listener!.onRefused(this.#nodeIndex, error);
