@@ -259,12 +259,20 @@ function isRepeatable(part: Part): boolean {
   return isDenoTest(part) && part.needsRedis === true;
 }
 
-/** The arguments that run these tests alone, one after the other. */
+/**
+ * The arguments that run these tests alone, one after the other. A test that a helper defines has
+ * the helper's place: then all files of the part are looked through.
+ */
 function argsToRepeat(args: readonly string[], tests: readonly TestResult[]): string[] {
   const names = tests.map(({ name }) => name.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"));
   const files = new Set(tests.map(({ place }) => place.replace(/:\d+$/, "")));
-  const options = args.filter((arg) => arg.startsWith("-") && arg !== "--parallel");
-  return ["test", ...options, "--filter", `/^(${names.join("|")})$/`, ...files];
+  const isPath = (arg: string, index: number) =>
+    index > 0 && !arg.startsWith("-") && args[index - 1] !== "--filter";
+  const paths = [...files].every((file) => file.endsWith("_test.ts")) ? files : args.filter(isPath);
+  const options = args.filter((arg) =>
+    arg.startsWith("-") && arg !== "--parallel" && arg !== "--filter"
+  );
+  return ["test", ...options, "--filter", `/^(${names.join("|")})$/`, ...paths];
 }
 
 /** Runs `deno`, and returns what its tests found. */

@@ -21,35 +21,26 @@ const ESCAPES: readonly (readonly [character: string, escape: string])[] = [
   ["&", "&amp;"],
 ];
 
-/**
- * Reads a report. What a filter left out has no time in it, and is left out here too. Where a
- * helper in another file defines a test, its place is the file that was run, which has the test
- * run again, and no line.
- */
+/** Reads a report. What a filter left out has no time in it, and is left out here too. */
 export function parseReport(xml: string): TestResult[] {
-  return [...xml.matchAll(/<testsuite ([^>]*)>(.*?)<\/testsuite>/gs)].flatMap(
-    ([, suite = "", cases = ""]) =>
-      [...cases.matchAll(/<testcase ([^>]*? time="[^>]*?)(?:\/>|>(.*?)<\/testcase>)/gs)].map(
-        ([, test = "", content = ""]): TestResult => {
-          const [file, line] = [attribute(test, "classname"), attribute(test, "line")];
-          const fileRun = attribute(suite, "name");
-          return {
-            place: line === "" ? file : file === fileRun ? `${file}:${line}` : fileRun,
-            name: attribute(test, "name"),
-            outcome: /<(failure|error)\b/.test(content)
-              ? "failed"
-              : content.includes("<skipped")
-              ? "skipped"
-              : "passed",
-          };
-        },
-      ),
+  return [...xml.matchAll(/<testcase ([^>]*? time="[^>]*?)(?:\/>|>(.*?)<\/testcase>)/gs)].map(
+    ([, attributes = "", content = ""]) => {
+      const value = (name: string) => {
+        const [, text = ""] = new RegExp(`\\b${name}="([^"]*)"`).exec(attributes) ?? [];
+        return unescape(text);
+      };
+      const [file, line] = [value("classname"), value("line")];
+      return {
+        place: line === "" ? file : `${file}:${line}`,
+        name: value("name"),
+        outcome: /<(failure|error)\b/.test(content)
+          ? "failed"
+          : content.includes("<skipped")
+          ? "skipped"
+          : "passed",
+      };
+    },
   );
-}
-
-function attribute(attributes: string, name: string): string {
-  const [, text = ""] = new RegExp(`\\b${name}="([^"]*)"`).exec(attributes) ?? [];
-  return unescape(text);
 }
 
 /** Writes a report that {@linkcode parseReport} and other readers of the format understand. */
