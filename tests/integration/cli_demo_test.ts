@@ -50,7 +50,7 @@ Deno.test("hasp demo ends with the code of a signal, and its servers end with it
   await using folder = await folderOfRealServer();
   await using program = startHasp(["demo"], { env: { PATH: folder.path } });
   await program.line("Nodes: 5 processes of redis-server");
-  const servers = childrenOf(program.pid, "-server");
+  const servers = childrenOf(program.pid, " 127.0.0.1:");
   assertEquals(servers.length, 5);
   program.signal("SIGTERM");
   const { code, stderr } = await program.end();
@@ -68,7 +68,7 @@ Deno.test("hasp demo leaves no server behind if nobody reads its output", async 
   }).spawn();
   const output = program.stdout.getReader();
   await output.read();
-  const servers = childrenOf(program.pid, "-server");
+  const servers = childrenOf(program.pid, " 127.0.0.1:");
   assertEquals(servers.length, 5);
   await output.cancel();
   await program.status;
@@ -91,5 +91,5 @@ Deno.test("hasp demo has its nodes in memory if no redis-server starts", async (
   await program.line("Nodes: 5 servers in memory, because no redis-server runs here");
   program.signal("SIGTERM");
   assertEquals((await program.end()).code, 143);
-  assertEquals(childrenOf(program.pid, "-server"), []);
+  assertEquals(childrenOf(program.pid, " 127.0.0.1:"), []);
 });

@@ -10,6 +10,7 @@ import * as semaphores from "redis-semaphore";
 import { encodeCommand, joinCommands } from "../../src/redis/encoder.ts";
 import { MemoryRedis, startNodes } from "../../src/testing/mod.ts";
 import { PEER_SCRIPTS } from "./random_commands.ts";
+import { testAsRedis70 as test } from "../support/as_redis_70.ts";
 import { startServer } from "../support/servers.ts";
 
 const SEED = 20_120;
@@ -133,7 +134,7 @@ function comparable(replies: string): string {
   );
 }
 
-Deno.test("MemoryRedis runs the scripts of other lock libraries byte for byte as redis-server does", async () => {
+test("MemoryRedis runs the scripts of other lock libraries byte for byte as redis-server does", async () => {
   await using server = await startServer({ rights: ["&*", "+@all"] });
   using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
   const sources = [

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { MemoryRedis } from "../../src/testing/mod.ts";
 import { encodeCommand, joinCommands } from "../../src/redis/encoder.ts";
 import { ARGS, KEYS, PIECES, PREPARED, program, REFUSABLE } from "./lua_programs.ts";
+import { testAsRedis70 as test } from "../support/as_redis_70.ts";
 import { startServer } from "../support/servers.ts";
 
 const SEED = 20_120;
@@ -50,7 +51,7 @@ async function serverReply(connection: Deno.TcpConn, source: string): Promise<st
   return lastReply(text.slice(0, -"$4\r\nover\r\n".length));
 }
 
-Deno.test("scripts of MemoryRedis do in every single piece what redis-server does", async () => {
+test("scripts of MemoryRedis do in every single piece what redis-server does", async () => {
   await using server = await startServer({ rights: ["&*", "+@all"] });
   using real = await Deno.connect({ port: server.port });
   const wrong: string[] = [];
@@ -64,7 +65,7 @@ Deno.test("scripts of MemoryRedis do in every single piece what redis-server doe
   assertEquals(wrong, []);
 });
 
-Deno.test("scripts of MemoryRedis run random programs as redis-server does, or are refused", async () => {
+test("scripts of MemoryRedis run random programs as redis-server does, or are refused", async () => {
   await using server = await startServer({ rights: ["&*", "+@all"] });
   using real = await Deno.connect({ port: server.port });
   let refused = 0;

@@ -12,6 +12,7 @@ import fc from "fast-check";
 import type { Clock } from "../../src/time/clock.ts";
 import { encodeCommand, joinCommands } from "../../src/redis/encoder.ts";
 import { MemoryRedis, type MemorySession } from "../../src/testing/mod.ts";
+import { testAsRedis70 as test } from "../support/as_redis_70.ts";
 import { startServer } from "../support/servers.ts";
 import {
   anyStep,
@@ -267,23 +268,23 @@ async function compare(
   );
 }
 
-Deno.test("MemoryRedis answers random commands byte for byte as redis-server does", async () => {
+test("MemoryRedis answers random commands byte for byte as redis-server does", async () => {
   await compare({});
 });
 
-Deno.test("MemoryRedis with a password answers random commands byte for byte as redis-server does", async () => {
+test("MemoryRedis with a password answers random commands byte for byte as redis-server does", async () => {
   await compare({ password: "secret" });
 });
 
-Deno.test("MemoryRedis keeps queues of tickets, and notifies them, byte for byte as redis-server does", async () => {
+test("MemoryRedis keeps queues of tickets, and notifies them, byte for byte as redis-server does", async () => {
   await compare({}, queueStep, ...QUEUE_EXAMPLES);
 });
 
-Deno.test("MemoryRedis keeps readers byte for byte as redis-server does", async () => {
+test("MemoryRedis keeps readers byte for byte as redis-server does", async () => {
   await compare({}, readerStep);
 });
 
-Deno.test("MemoryRedis counts fencing tokens byte for byte as redis-server does", async () => {
+test("MemoryRedis counts fencing tokens byte for byte as redis-server does", async () => {
   await compare({}, fenceStep);
 });
 
@@ -300,7 +301,7 @@ function knownPart(info: string, known: string): string {
     .join("\r\n");
 }
 
-Deno.test("MemoryRedis reports in INFO a part of what redis-server reports, word for word", async () => {
+test("MemoryRedis reports in INFO a part of what redis-server reports, word for word", async () => {
   await using server = await startServer();
   const requests = [
     "",

@@ -138,7 +138,7 @@ Deno.test("a server that was emptied is in quarantine by its creation marker, on
 });
 
 Deno.test("a user that may not use INFO is guarded by the creation marker alone", async () => {
-  const rules = "~* &hasp:wake:* +set +get +del +pttl +evalsha +eval +time";
+  const rules = "~* resetchannels &hasp:wake:* +set +get +del +pttl +evalsha +eval +time";
   await using servers = await startServers(3, { users: [`locker on >secret ${rules}`] });
   const urls = servers.map(({ port }) => `redis://locker:secret@127.0.0.1:${port}`);
   await onAll(servers, "SET", "hasp:born", "1");

@@ -5,7 +5,12 @@ import { ReplyError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { answering, startFakeServer } from "../support/fake_server.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
-import { type RedisServer, startServer, type StartServerOptions } from "../support/servers.ts";
+import {
+  type RedisServer,
+  serverVersion,
+  startServer,
+  type StartServerOptions,
+} from "../support/servers.ts";
 
 const shared = shareServers(2);
 const { test } = shared;
@@ -35,7 +40,7 @@ const FAILINGS: readonly Failing[] = [
   {
     prefix: "LOADING",
     reason: "a server that still reads its data from disk",
-    text: /^LOADING Redis is loading the dataset in memory$/,
+    text: /^LOADING \w+ is loading the dataset in memory$/,
     async start() {
       const server = await startServer({
         config: ["key-load-delay 20000", "loading-process-events-interval-bytes 1024"],
@@ -102,7 +107,7 @@ const FAILINGS: readonly Failing[] = [
   {
     prefix: "BUSY",
     reason: "a server that is busy with somebody's endless script",
-    text: /^BUSY Redis is busy running a script\./,
+    text: /^BUSY \w+ is busy running a script\./,
     async start() {
       const node = await startErring({ config: ["lua-time-limit 5"] }, async (server) => {
         endless.set(server.url, server.command("EVAL", "while true do end", 0).catch(() => null));
@@ -150,7 +155,11 @@ const FAILINGS: readonly Failing[] = [
 /** The scripts that keep servers busy, by the servers' addresses. */
 const endless = new Map<string, Promise<unknown>>();
 
+/** Redis 6 cannot be asked to answer early while it loads. */
+const old = (await serverVersion()).startsWith("Redis server v=6.");
+
 for (const { prefix, reason, text, permanent, start } of FAILINGS) {
+  if (old && prefix === "LOADING") continue;
   test(`${prefix}: ${reason} fails one vote of three, and the lock works`, async (servers) => {
     await using erring = await startAll(1, start);
     await using redlock = createRedlock([...erring.urls, ...servers.urls], { ttlMs: 20_000 });
@@ -199,7 +208,7 @@ test("MOVED: a cluster's shard that does not own the slot fails its vote, and th
   const config = ["cluster-enabled yes", "cluster-node-timeout 1000"];
   await using owner = await startServer({ config });
   await using shard = await startServer({ config });
-  await owner.command("CLUSTER", "ADDSLOTSRANGE", 0, 16_383);
+  await owner.command("CLUSTER", "ADDSLOTS", ...Array(16_384).keys());
   await shard.command("CLUSTER", "MEET", "127.0.0.1", owner.port);
   await eventually(async () => {
     const error = await assertRejects(() => shard.command("GET", "invoice:42"), Error);
@@ -224,7 +233,7 @@ test("MOVED: a cluster's shard that does not own the slot fails its vote, and th
 
 Deno.test("CROSSSLOT: a cluster's server fails its vote on several resources of several slots", async () => {
   await using server = await startServer({ config: ["cluster-enabled yes"] });
-  await server.command("CLUSTER", "ADDSLOTSRANGE", 0, 16_383);
+  await server.command("CLUSTER", "ADDSLOTS", ...Array(16_384).keys());
   await eventually(async () => {
     const info = String(await server.command("CLUSTER", "INFO"));
     return info.includes("cluster_state:ok");
@@ -255,7 +264,7 @@ test("WRONGTYPE: a key of another type fails the extension's and the release's v
   assertEquals(await lock.release(), true);
   await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), [0, 0]));
   for (const vote of votes.filter(({ node }) => node === third.url)) {
-    assertReplied(vote, "WRONGTYPE", /^WRONGTYPE Operation against a key/);
+    assertMatch(vote.error!.message, /\bWRONGTYPE Operation against a key/);
   }
   assertEquals(await third.command("LRANGE", "invoice:42", 0, -1), ["somebody's list"]);
 });

@@ -10,7 +10,7 @@ Deno.test("connect() reaches a server by its socket", async () => {
   await using client = await connect(`redis+unix://${server.socketPath}`);
   assertEquals(client.address, `redis+unix://${server.socketPath}`);
   const info = String(await client.send(["CLIENT", "INFO"]));
-  assert(info.includes(`addr=${server.socketPath}:0 `), info);
+  assert(info.replaceAll(/[[\]]/gu, "").includes(` addr=${server.socketPath}:0`), info);
 });
 
 Deno.test("connect() to a socket carries values that one read does not hold", async () => {

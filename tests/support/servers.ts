@@ -352,6 +352,12 @@ export async function startServers<Count extends number>(
   return group as unknown as ServerGroup<Count>;
 }
 
+/** What the servers' program says of itself, such as `Redis server v=7.0.15 …`. */
+export async function serverVersion(): Promise<string> {
+  const program = new Deno.Command(await findRedisServer(), { args: ["--version"] });
+  return new TextDecoder().decode((await program.output()).stdout);
+}
+
 /** Several things that tests start: disposed of as one. */
 export type Group<Item> = readonly Item[] & AsyncDisposable & {
   /** The addresses for clients, in the order of the items. */
