@@ -334,9 +334,8 @@ export class Connection implements WireOwner, DialerOwner {
    * reason.
    */
   leave(refusal: ReplyError): void {
-    const wire = this.#wire;
     queueMicrotask(() => {
-      if (this.open && this.#wire === wire) this.#lose("leads to a replica", refusal);
+      if (this.open) this.#lose("leads to a replica", refusal);
     });
   }
 

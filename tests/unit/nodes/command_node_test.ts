@@ -16,7 +16,7 @@ import { FakeRequest } from "../../support/fake_request.ts";
 const encoder = new TextEncoder();
 
 Deno.test("commandNode() locks, extends, inspects, releases and counts through one function", async () => {
-  await withCommandNode({ timeoutMs: undefined }, async (_client, node) => {
+  await withCommandNode({ timeoutMs: undefined }, async (client, node) => {
     const redlock = new Redlock([publishedNode(node)], { fencing: true });
     const lock = await redlock.acquire("invoice:42");
     assert(lock.fencingToken > 0);
@@ -30,6 +30,7 @@ Deno.test("commandNode() locks, extends, inspects, releases and counts through o
     await next.release();
     const [report] = (await check(redlock)).nodes;
     assertEquals([report.reachable, report.role, report.refused], [true, "master", undefined]);
+    assertEquals(client.named("SUBSCRIBE"), []); // would end all other commands
     await redlock.close();
   });
 });
