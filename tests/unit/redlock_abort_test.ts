@@ -1,11 +1,26 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { getEventListeners } from "node:events";
+import { LockHeldError } from "../../src/errors.ts";
+import type { RedlockEvent } from "../../src/events.ts";
 import type { Redlock } from "../../src/redlock.ts";
 import { OTHER_VALUE, REASON, test } from "../support/cluster.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 
 /** How many calls share one signal. */
 const CALLS = 50;
+
+test("a call that is refused is so once, also if its listener aborts it then", async (cluster) => {
+  cluster.occupy();
+  const controller = new AbortController();
+  const events: RedlockEvent[] = [];
+  const onEvent = (event: RedlockEvent) => {
+    events.push(event);
+    if (event.type === "denied") controller.abort(REASON);
+  };
+  const error = await cluster.refusal({ waitMs: 0, signal: controller.signal, onEvent });
+  assertInstanceOf(error, LockHeldError);
+  assertEquals(events.map(({ type }) => type), ["attempt", "denied"]);
+});
 
 // Listeners
 

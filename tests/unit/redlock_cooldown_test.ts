@@ -125,6 +125,19 @@ for (const [how, begins, end] of ENDS) {
   });
 }
 
+Deno.test("a cooldown is no longer because the lock that was lost is released later", async () => {
+  const { cluster, lock } = await locked(3, { cooldownMs: COOLDOWN_MS });
+  await cluster.advance(TTL_MS);
+  assertEquals(await cluster.settle(lock.release()), false);
+  await cluster.advance(NOTICED_MS + COOLDOWN_MS - TTL_MS);
+  assert(await cluster.try());
+});
+
+Deno.test("a call for any one gets the one that is not in its cooldown", async () => {
+  const cluster = await ranOut();
+  assertEquals((await cluster.try({ any: true }, ["a", "b"]))?.resources, ["b"]);
+});
+
 Deno.test("a release that too few nodes answered leaves a cooldown from the end of the validity on", async () => {
   const { cluster, lock } = await locked(3, { cooldownMs: COOLDOWN_MS });
   cluster.set("fail");

@@ -3,7 +3,7 @@
  * carries.
  */
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import { type Lock, QuorumError, type RedlockOptions } from "../../../mod.ts";
 import { Cluster, handedOver, OTHER_VALUE, TTL_MS } from "../../support/cluster.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
@@ -115,3 +115,14 @@ for (const [mode, attempts] of [["fail", 8], ["hang", 1]] as const) {
     assertEquals(cluster.asked("adopt"), new Array(3).fill(attempts));
   });
 }
+
+Deno.test("adopt() without waiting gives up after one attempt that is denied before a node that hangs is due", async () => {
+  const { cluster, token } = await handedOver(5);
+  for (const [index, digit] of ["c", "d", "e"].entries()) {
+    cluster.nodes[index].set("a", digit.repeat(40), 10_000);
+  }
+  cluster.set("hang", 4);
+  const adopting = cluster.redlock.adopt(token, { waitMs: 0, nodeTimeoutMs: 100 });
+  assertInstanceOf(await cluster.rejection(adopting, 500), QuorumError);
+  assertEquals(cluster.asked("adopt"), new Array(5).fill(1));
+});

@@ -38,6 +38,8 @@ for (const mode of ["exclusive", "shared"] as const) {
     assertEquals(await cluster.settle(lock.release()), false);
     assertEquals(lives(cluster), [AT_LEAST_MS, AT_LEAST_MS, AT_LEAST_MS]);
     assertEquals(cluster.holders("b"), Array(3).fill(OTHER_VALUE));
+    const released = cluster.events.find((event) => event.type === "released")!;
+    assertEquals([released.confirmed, released.keptMs], [false, 0]);
   });
 }
 

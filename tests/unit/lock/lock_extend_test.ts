@@ -2,7 +2,7 @@ import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/asse
 import { FAILED } from "../../../src/quorum/outcome.ts";
 import { LockLostError, QuorumError } from "../../../src/errors.ts";
 import type { ExtendOptions } from "../../../src/lock/lock.ts";
-import { Cluster, locked, test, VALIDITY_MS } from "../../support/cluster.ts";
+import { Cluster, locked, test, TTL_MS, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
 test.locked("Lock.extend() gives a new validity, counted from before its first byte", async ({ cluster, lock }) => {
@@ -74,6 +74,25 @@ test.locked("Lock.extend() does not bring back a lock whose validity ended befor
   assertEquals([lock.held, lock.extensions, lock.signal.aborted], [false, 0, true]);
   await cluster.advance(10);
   assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+});
+
+test.locked("Lock.extend() that is granted when the lock was released meanwhile rejects, and counts for nothing", async ({ cluster, lock }) => {
+  for (const node of cluster.nodes) node.replyMs = 20;
+  const rejected = assertRejects(() => lock.extend(), LockLostError);
+  await runMicrotasks();
+  const releasing = lock.release();
+  assertEquals((await cluster.settle(rejected)).reason, "released");
+  await cluster.settle(releasing);
+  assertEquals([lock.extensions, cluster.eventTypes.includes("extended")], [0, false]);
+});
+
+test.locked("Lock.extend() that is granted after a longer one does not shorten the validity", async ({ cluster, lock }) => {
+  for (const node of cluster.nodes) node.replyMs = 50;
+  const shorter = lock.extend();
+  await runMicrotasks();
+  for (const node of cluster.nodes) node.replyMs = 10;
+  await cluster.settle(Promise.all([lock.extend({ ttlMs: 5 * TTL_MS }), shorter]));
+  assertEquals([lock.extensions, lock.remainingMs() > 4 * TTL_MS], [2, true]);
 });
 
 Deno.test("Lock.extend() that never succeeds settles, even if the lock extends itself all the while", async () => {

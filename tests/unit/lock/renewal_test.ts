@@ -34,6 +34,12 @@ Deno.test("Renewal extends by the TTL whenever a third of it has passed since th
   assertEquals(cluster.clock.timersAlive, 0); // it does not keep the process alive
 });
 
+Deno.test("Renewal asks for no extension beyond extensionsMax", async () => {
+  const { cluster, lock, startMs } = await locked(3, { extensionsMax: 1 });
+  await cluster.advance(2 * TTL_MS);
+  assertEquals([lock.held, extendTimes(cluster, startMs)], [false, [THIRD_MS]]);
+});
+
 Deno.test("Renewal bounds each try by nodeTimeoutMs", async () => {
   const { cluster, lock, startMs } = await locked(3, { nodeTimeoutMs: 30 });
   cluster.set("hang", 0, 1);
