@@ -54,8 +54,6 @@ export const ACQUIRE_OR_WAIT: ScriptOperation = {
   argv: acquireArgs,
   source: /* @__PURE__ */ lua(
     ASK_LUA,
-    JOIN_LUA,
-    FENCE_LUA,
     // Finds out whether a key is held, or is another's turn.
     `local value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
 local held, waitMs = redis.call('EXISTS', unpack(KEYS)) > 0, 0
@@ -66,6 +64,7 @@ if ticket and not held then
   end
 end`,
     // Takes the keys.
+    FENCE_LUA,
     `if not held and waitMs == 0 then
   for _, key in ipairs(KEYS) do
     if ticket then take(key, ticket, ttl) end
@@ -76,8 +75,10 @@ end`,
   end
   return granted
 end
-return ticket and join(ticket, asked, agreed, waitMs) or 0`,
+if not ticket then return 0 end`,
+    JOIN_LUA,
+    `return join(ticket, asked, agreed, waitMs)`,
   ),
-  sha1: "9219cfd3d08af3783d16fe1f16440405fab1b0b2",
+  sha1: "0966f24c9d73a9e651a40e713824bf8456ad0d2b",
   read: readAcquired,
 };

@@ -11,7 +11,13 @@
 import { DENIED, QUEUED } from "../../quorum/outcome.ts";
 import { acquireArgs } from "./acquire.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import { ASK_LUA, isPosition, NOTIFY_READERS_LUA, POOL_POSITION_LENGTH } from "./queue.ts";
+import {
+  ASK_LUA,
+  isPosition,
+  NOTIFY_READERS_LUA,
+  POOL_POSITION_LENGTH,
+  STAND_LUA,
+} from "./queue.ts";
 import { grantOf, isNumber, lua, type ScriptOperation } from "./script.ts";
 
 /**
@@ -38,27 +44,28 @@ export const ACQUIRE_ANY: ScriptOperation = {
   source: /* @__PURE__ */ lua(
     ASK_LUA,
     NOTIFY_READERS_LUA,
-    FENCE_LUA,
-    // The key that is asked for, the ticket in its queue, and how many keys of the pool are free.
+    // The key that is asked for, and the ticket in its queue.
     `local number, value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
 number = tonumber(number)
-local key, own = KEYS[number], ticket and ticket .. number
-local freeCount = ticket and #KEYS - redis.call('EXISTS', unpack(KEYS))`,
+local key, own = KEYS[number], ticket and ticket .. number`,
     // Whether the ticket of this rank may have a free key though it is the turn of `whose`: if that
     // is a pool's ticket, too, and there is a free key for each ticket ahead and one more.
-    `local function mayPass(rank, whose)
-  return rank and rank < freeCount and type(whose) == 'string' and poolIdOf(whose)
+    `local freeCount
+local function mayPass(rank, whose)
+  if not rank or type(whose) ~= 'string' or not poolIdOf(whose) then return false end
+  freeCount = freeCount or #KEYS - redis.call('EXISTS', unpack(KEYS))
+  return rank < freeCount
 end`,
     // Takes these tickets of the pool out of the queues of the other keys, and notifies who may be
     // next where one has left. Where a turn runs it notifies nobody: with many keys free, that
     // would be several messages for each.
     `local function leaveOthers(ids)
   for index, other in ipairs(KEYS) do
-    local haveLeft = false
-    for _, id in ipairs(index ~= number and ids or {}) do
-      haveLeft = redis.call('ZREM', 'hasp:queue:' .. other, id .. index) == 1 or haveLeft
+    local count = 0
+    for _, id in ipairs(ids) do
+      if index ~= number then count = count + redis.call('ZREM', 'hasp:queue:' .. other, id .. index) end
     end
-    if haveLeft then
+    if count > 0 then
       local found = redis.pcall('GET', other)
       if found == 'hasp:shared' then notifyReaders(other, 0, 0) end
       if not found then passOn(other, -1) end
@@ -74,6 +81,7 @@ if turnMs > 0 then
   blocked = not mayPass(rank, redis.pcall('GET', 'hasp:turn:' .. key))
 end`,
     // Takes the key.
+    FENCE_LUA,
     `if not blocked then
   if ticket then
     take(key, own, ttl)
@@ -93,6 +101,7 @@ if not ticket then
   end
   return { free }
 end`,
+    STAND_LUA,
     // Puts the ticket into all queues. A key that is free for another is `reserved`: it replies the
     // first such key, where the ticket stands in its queue, and how long that one's turn lasts, or
     // would last.
@@ -118,7 +127,7 @@ for index, each in ipairs(KEYS) do
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "1837d22864ed677b513367f6513f93fde27a5dca",
+  sha1: "28e7bdecb901899d2618dd8e0a1cc427e24886ff",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -307,6 +307,13 @@ end`,
   redis.call('DEL', 'hasp:turn:' .. key)
   announceExpiry(key, '-', tonumber(ttl))
 end`,
+);
+
+/**
+ * What a script calls that puts a ticket into queues. Each run of a script makes all functions that
+ * it passes, so these stand behind what can return before.
+ */
+export const STAND_LUA: string = /* @__PURE__ */ lua(
   // The score that a ticket gets in the queues of the keys: `asked`, unless its client's clock may
   // be wrong, as the head of this file says. Also returns the node's time, both in microseconds;
   // and whether all other tickets have lower scores.
@@ -351,29 +358,33 @@ end`,
  * Puts the ticket into the queues of all keys, and returns the reply: where it stands, and for how
  * long it `waitMs` because of another's turn.
  *
- * A key that is held is nobody's turn. A key that is free, while another of the ticket's is held,
- * is of no use to the ticket yet, so the turn for it is passed on (`passOn`).
+ * A key that is held is nobody's turn: the first, whose turn it may have been, ends that. A key
+ * that is free, while another of the ticket's is held, is of no use to the ticket yet, so the turn
+ * for it is passed on (`passOn`).
  */
-export const JOIN_LUA = `local function join(ticket, asked, agreed, waitMs)
+export const JOIN_LUA: string = /* @__PURE__ */ lua(
+  STAND_LUA,
+  `local function join(ticket, asked, agreed, waitMs)
   local score, nowUs, isLast = scoreOf(KEYS, ticket, asked, agreed)
   local heldMs, ahead, length, foreign, holder, freeRanks = -2, 0, 0, 0, '', {}
   for _, key in ipairs(KEYS) do
     local pttl, rank, size = redis.call('PTTL', key), stand(key, ticket, score, isLast)
     ahead, length = math.max(ahead, rank), math.max(length, size)
-    if heldMs ~= -1 then heldMs = pttl == -1 and -1 or math.max(heldMs, pttl) end
+    heldMs = (pttl == -1 or heldMs == -1) and -1 or math.max(heldMs, pttl)
     if pttl == -2 then
       freeRanks[key] = rank
     else
       local isForeign, value = holderOf(key)
       foreign, holder = math.max(foreign, isForeign), value or holder
-      redis.pcall('DEL', 'hasp:turn:' .. key)
+      if rank == 0 then redis.pcall('DEL', 'hasp:turn:' .. key) end
     end
   end
   for _, key in ipairs(KEYS) do
     if heldMs ~= -2 and freeRanks[key] then passOn(key, freeRanks[key]) end
   end
   return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }
-end`;
+end`,
+);
 
 /** Where a ticket stands, and how the keys are. The last two parts are of a pool. */
 type PositionReply = [

@@ -37,12 +37,14 @@ export const READERS_PREFIX = "hasp:readers:";
 /** What scripts call that change the readers of a key. */
 export const READERS_LUA: string = /* @__PURE__ */ lua(
   // Drops readers whose deadline is over, and gives the key and the set the latest deadline of the
-  // others. Without others, deletes the key, and returns true.
-  `local function settle(key)
+  // others: they have it if that of a reader which has `left` was earlier. Without others, deletes
+  // the key, and returns true.
+  `local function settle(key, left)
   local readers = 'hasp:readers:' .. key
   redis.call('ZREMRANGEBYSCORE', readers, '-inf', nowMs())
   local latest = redis.call('ZRANGE', readers, '-1', '-1', 'WITHSCORES')[2]
   if not latest then return redis.call('DEL', key) end
+  if left and tonumber(left) < tonumber(latest) then return false end
   local ttl = string.format('%.0f', latest - nowMs())
   redis.call('PEXPIRE', key, ttl)
   redis.call('PEXPIRE', readers, ttl)
@@ -76,8 +78,6 @@ export const ACQUIRE_SHARED: ScriptOperation = {
   source: /* @__PURE__ */ lua(
     ASK_LUA,
     NOTIFY_READERS_LUA,
-    JOIN_LUA,
-    READERS_LUA,
     // The first writer's ticket ahead of `own` in the queue, or the 64th of all, behind which may
     // be one; `nil` without one. Drops writers' tickets whose clients are gone, and notifies the
     // readers that are first then, unless the key `isFree`.
@@ -121,6 +121,7 @@ end`,
   end
 end
 if ticket == '' then ticket = nil end`,
+    READERS_LUA,
     // Enters, and notifies the readers that may enter next. Four if the key was free; else only the
     // fourth, because the reader that entered before has notified the three ahead of that. And
     // those around its own rank, if it has passed so many that all of them may be stopped.
@@ -132,7 +133,7 @@ if ticket == '' then ticket = nil end`,
     redis.call('ZADD', readers, deadline, value)
     if isFree then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
     settle(key)
-    if ticket then
+    if ticket and redis.call('EXISTS', 'hasp:queue:' .. key) == 1 then
       local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
       take(key, ticket, ttl)
       notifyReaders(key, 0, isFree and 0 or 3)
@@ -141,9 +142,11 @@ if ticket == '' then ticket = nil end`,
   end
   return 1
 end`,
-    `return ticket and join(ticket, asked, agreed, waitMs) or 0`,
+    `if not ticket then return 0 end`,
+    JOIN_LUA,
+    `return join(ticket, asked, agreed, waitMs)`,
   ),
-  sha1: "481608a399f30df160a8ae9bd223d61f12cb1d5f",
+  sha1: "a7d0c82ade310e149ac4e656928008e25488b864",
 };
 
 /**
@@ -181,5 +184,5 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "fa0dfec98dcf9d8a2c5eaf0b220f65ccba6aeff5",
+  sha1: "ecdf5c5e2cefd838152be0d4b912aafd5b9e92bd",
 };

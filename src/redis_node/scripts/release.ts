@@ -147,7 +147,7 @@ for index, key in ipairs(KEYS) do
     announceExpiry(key, '+', tonumber(kept))
   elseif isReader then
     redis.call('ZREM', 'hasp:readers:' .. key, value)
-    isFree = holds and settle(key)
+    isFree = holds and settle(key, deadline)
   elseif holds then
     isFree = redis.call('DEL', key)
   end
@@ -176,5 +176,5 @@ for index, key in ipairs(KEYS) do
 end
 return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "7392a24b70f8a4b1702c947419ca5df68f410f1a",
+  sha1: "c176193589adc1345e16ec75bef9fe0d07773460",
 };

@@ -268,8 +268,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "any-key-of-a-pool-counts": [
     "a node grants whichever key of a pool is free",
     [
-      "ticket and ticket .. number\nlocal freeCount",
-      "ticket and ticket .. number\nfor _, name in ipairs(KEYS) do\n  if redis.call('EXISTS', name) == 0 then key = name break end\nend\nlocal freeCount",
+      "ticket and ticket .. number",
+      "ticket and ticket .. number\nfor _, name in ipairs(KEYS) do\n  if redis.call('EXISTS', name) == 0 then key = name break end\nend",
     ],
   ],
   "held-key-of-a-pool-granted": [
@@ -278,7 +278,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "won-queue-alone-is-left": [
     "one that has a key of a pool stays in the queues of the others",
-    ["ipairs(index ~= number and ids or {})", "ipairs({})"],
+    ["if index ~= number then count", "if false then count"],
   ],
   "turn-of-a-pool-kept-for-one": [
     "a key of a pool is only for the one whose turn it is on the node, though enough are free",
@@ -331,7 +331,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "reader-deletes-the-marker": [
     "a reader that leaves frees the key though others hold it",
-    ["isFree = holds and settle(key)", "isFree = holds and redis.call('DEL', key)"],
+    ["isFree = holds and settle(key, deadline)", "isFree = holds and redis.call('DEL', key)"],
   ],
   "key-expires-with-the-last-comer": [
     "a key expires with the reader that came last",
