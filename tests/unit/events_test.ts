@@ -52,6 +52,13 @@ Deno.test("emit() lets a listener return what has a broken then", () => {
   emit(() => thenable as unknown as void, EVENT);
 });
 
+Deno.test("a waiting call that asks because the key has expired was not woken", async () => {
+  const cluster = new Cluster();
+  cluster.occupy("a", 200);
+  await cluster.settle(cluster.redlock.acquire("a"));
+  assertEquals(new Set(cluster.eventTypes), new Set(["attempt", "acquired"]));
+});
+
 Deno.test("all events of one call and of its lock have the same array of resources, and no others", async () => {
   const cluster = new Cluster(3, { autoExtend: true });
   cluster.occupy();
