@@ -133,6 +133,13 @@ Deno.test("a cooldown is no longer because the lock that was lost is released la
   assert(await cluster.try());
 });
 
+Deno.test("adopt() gets a lock in its cooldown at once", async () => {
+  const cluster = await ranOut();
+  const given = await cluster.settle(cluster.peer().acquire("a"));
+  const adopting = cluster.redlock.adopt(given.handOver(), { waitMs: 0 });
+  assert((await cluster.settle(adopting)).held);
+});
+
 Deno.test("a call for any one gets the one that is not in its cooldown", async () => {
   const cluster = await ranOut();
   assertEquals((await cluster.try({ any: true }, ["a", "b"]))?.resources, ["b"]);
