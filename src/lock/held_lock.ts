@@ -90,6 +90,8 @@ export class HeldLock extends TimerEntry {
    * still have the value that it replaces, by the monotonic clock.
    */
   declare formerUntilMs?: number;
+  /** That it was lost before its release, if only the answers to that have shown it. */
+  declare lostUnnoticed?: LockLostError;
 
   /**
    * @param client The client.
@@ -436,6 +438,14 @@ export class HeldLock extends TimerEntry {
       const error = quorumError("release", resources, round.votes, client.nodes.length);
       if (onEvent) emit(onEvent, { type: "release-failed", ...this.#fieldsOf(round), error });
       throw error;
+    }
+    // a client that sends twice may have released it itself
+    if (!confirmed && !ranOut && !client.nodes.some(({ resends }) => resends)) {
+      const cause = new Error("a majority of the nodes no longer holds it");
+      this.lostUnnoticed = lossError("keep", resources, round.votes, "gone", cause);
+      if (!onEvent) {
+        warnOfLoss(client, { type: "lost", resources, reason: "gone", cause, heldMs: this.heldMs });
+      }
     }
     if (onEvent) {
       const fields = { ...this.#fieldsOf(round), confirmed, keptMs: confirmed ? keptMs : 0 };

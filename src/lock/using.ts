@@ -43,11 +43,11 @@ export async function runUsing<T>(call: LockCall, routine: Routine<T>): Promise<
   deliver(call, held);
   wheel.ref(); // a routine may wait for nothing but the end of the lock
   if (signal) onAbort(signal, abort);
+  let result: T;
   try {
-    const result = await routine(lock);
+    result = await routine(lock);
     const lost = held.loseIfOver();
     if (lost) throw lost;
-    return result;
   } catch (error) {
     throw thrownHere(error);
   } finally {
@@ -56,6 +56,8 @@ export async function runUsing<T>(call: LockCall, routine: Routine<T>): Promise<
     await held.release().catch(() => {});
     wheel.unref();
   }
+  if (held.lostUnnoticed) throw thrownHere(held.lostUnnoticed);
+  return result;
 }
 
 /**

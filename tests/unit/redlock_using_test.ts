@@ -23,3 +23,15 @@ test("using() hands on no abort of its signal after the routine", async (cluster
   controller.abort(REASON);
   assertEquals(lockSignal.aborted, false);
 });
+
+test("using() rejects if only the release shows that the lock is gone; what the routine throws comes first", async (cluster) => {
+  const gone = cluster.redlock.using("a", () => cluster.forget(0, 1));
+  const error = await cluster.rejection(gone);
+  assertInstanceOf(error, LockLostError);
+  assertEquals([error.reason, cluster.eventTypes.at(-1)], ["gone", "released"]);
+  const failing = cluster.redlock.using("a", () => {
+    cluster.forget(0, 1);
+    throw REASON;
+  });
+  assertStrictEquals(await cluster.rejection(failing), REASON);
+});
