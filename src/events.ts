@@ -95,7 +95,7 @@ export type RedlockEvent =
     /** What was left of the old validity, in milliseconds. */
     readonly remainingMs: number;
   })
-  /** Emitted when a lock was lost, that is, ended without a call of `release()`. */
+  /** Emitted when a lock was lost: it ended without a call of `release()`, or was gone before. */
   | (LockEvent & {
     readonly type: "lost";
     /** Why the lock was lost, for programs. */

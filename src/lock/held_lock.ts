@@ -443,9 +443,7 @@ export class HeldLock extends TimerEntry {
     if (!confirmed && !ranOut && !client.nodes.some(({ resends }) => resends)) {
       const cause = new Error("a majority of the nodes no longer holds it");
       this.lostUnnoticed = lossError("keep", resources, round.votes, "gone", cause);
-      if (!onEvent) {
-        warnOfLoss(client, { type: "lost", resources, reason: "gone", cause, heldMs: this.heldMs });
-      }
+      this.#emitLost("gone", cause);
     }
     if (onEvent) {
       const fields = { ...this.#fieldsOf(round), confirmed, keptMs: confirmed ? keptMs : 0 };

@@ -32,8 +32,9 @@ for (const nodeCount of [1, 2, 3, 4]) {
         assert(result === false || result instanceof QuorumError, shown);
       } else if (failed) assertInstanceOf(result, QuorumError, shown);
       else assertEquals(result, count("deny") <= spare, shown);
-      const type = result instanceof Error ? "release-failed" : "released";
-      assertEquals(cluster.eventTypes, [type], shown);
+      const end = result ? ["released"] : ["lost", "released"];
+      const types = result instanceof Error ? ["release-failed"] : end;
+      assertEquals(cluster.eventTypes, types, shown);
       assertEquals(cluster.asked("release"), Array(nodeCount).fill(1));
       assertEquals([lock.held, ...cluster.timers], [false, 0, 0]);
     }
