@@ -116,6 +116,20 @@ test("a call that its signal ends leaves the queue on every node, and the next o
   await queueOfLength(servers, QUEUE, 0);
 });
 
+test("a call for several resources stands only in the queues of those that are in its way", async (servers) => {
+  await using clients = openClients(servers.urls, 3);
+  const [holder, other, waiter] = clients;
+  const lock = await holder.acquire("job");
+  const acquiring = waiter.acquire(["idle", "job"]);
+  await queueOfLength(servers, QUEUE, 1);
+  await queueOfLength(servers, "hasp:queue:idle", 0);
+  const idle = await other.acquire("idle");
+  await lock.release();
+  await queueOfLength(servers, "hasp:queue:idle", 1);
+  await idle.release();
+  await (await soon(acquiring)).release();
+});
+
 for (const resource of ["job", "job:{42}", "Größe 42 🔑", "a:b c\r\n", "42"]) {
   const keyPrefix = resource === "42" ? "lock:" : "";
   const queue = `hasp:queue:${keyPrefix}${resource}`;

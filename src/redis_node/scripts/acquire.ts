@@ -39,9 +39,10 @@ export function readAcquired(
  * position. A caller that does not wait has no ticket: then the script does not look at the queues,
  * and returns 0 if it set none.
  *
- * A ticket stands in the queues of all keys, with one score. So among clients that ask for several
- * keys, the one that has waited longest comes to be the first in all its queues, and no two of them
- * wait for each other. Being in one of the queues proves the score for the others.
+ * A ticket stands in the queues of the keys that are in its way, with one score. So among clients
+ * that ask for several keys, the one that has waited longest is the first in each queue that it
+ * comes to, and no two of them wait for each other. In the queue of a key that is not in its way it
+ * would get turns that it cannot use. Being in one queue proves the score for the others.
  *
  * A free key is for the ticket whose turn it is. But if that turn is over, the caller drops the
  * tickets ahead of its own. `agreed` is 1 if a quorum of nodes has put the ticket in their queues
@@ -56,16 +57,16 @@ export const ACQUIRE_OR_WAIT: ScriptOperation = {
     ASK_LUA,
     // Finds out whether a key is held, or is another's turn.
     `local value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
-local held, waitMs = redis.call('EXISTS', unpack(KEYS)) > 0, 0
-if ticket and not held then
+local blocked, turnsMs = redis.call('EXISTS', unpack(KEYS)) > 0, {}
+if ticket and not blocked then
   for _, key in ipairs(KEYS) do
-    local leftMs = othersTurnMs(key, ticket, asked, agreed)
-    waitMs = math.max(waitMs, leftMs)
+    turnsMs[key] = othersTurnMs(key, ticket, asked, agreed)
+    blocked = blocked or turnsMs[key] > 0
   end
 end`,
     // Takes the keys.
     FENCE_LUA,
-    `if not held and waitMs == 0 then
+    `if not blocked then
   for _, key in ipairs(KEYS) do
     if ticket then take(key, ticket, ttl) end
   end
@@ -77,8 +78,8 @@ end`,
 end
 if not ticket then return 0 end`,
     JOIN_LUA,
-    `return join(ticket, asked, agreed, waitMs)`,
+    `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "0966f24c9d73a9e651a40e713824bf8456ad0d2b",
+  sha1: "db169e565a388545a9cde4aeed520016c1a458d0",
   read: readAcquired,
 };

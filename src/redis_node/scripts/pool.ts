@@ -68,7 +68,10 @@ end`,
     if count > 0 then
       local found = redis.pcall('GET', other)
       if found == 'hasp:shared' then notifyReaders(other, 0, 0) end
-      if not found then passOn(other, -1) end
+      if not found then
+        local _, leftMs = whoseTurn(other)
+        if leftMs <= 0 then giveTurn(other, 0) end
+      end
     end
   end
 end`,
@@ -127,7 +130,7 @@ for index, each in ipairs(KEYS) do
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "28e7bdecb901899d2618dd8e0a1cc427e24886ff",
+  sha1: "4eeda0dc9c9b5c46d555edf6175931cdadb4b2ab",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

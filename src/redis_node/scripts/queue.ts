@@ -293,13 +293,6 @@ end`,
   if leftMs > 0 then return leftMs end
   return 0, rank and overtake(key, rank)
 end`,
-  // Gives the turn for a free key that the ticket of this rank can't use, unless a turn runs: if
-  // nobody has had one, to the first; if that is the ticket, or if a turn is over, to the next
-  // behind the ticket. One that has left the queue has the rank -1.
-  `local function passOn(key, rank)
-  local whose, leftMs = whoseTurn(key)
-  if leftMs <= 0 then giveTurn(key, (whose or rank == 0) and rank + 1 or 0) end
-end`,
   // Takes a ticket out of the queue of a key that it is about to get, and ends the turn for it.
   // Reports to the watchers that the key is taken for the `ttl`.
   `local function take(key, own, ttl)
@@ -355,32 +348,48 @@ end`,
 );
 
 /**
- * Puts the ticket into the queues of all keys, and returns the reply: where it stands, and for how
- * long it `waitMs` because of another's turn.
+ * Puts the ticket into the queues of the keys that are in its way: those that are held, and those
+ * for which it is another's turn, for so many milliseconds as `turnsMs` says. Returns the reply:
+ * where it stands.
  *
- * A key that is held is nobody's turn: the first, whose turn it may have been, ends that. A key
- * that is free, while another of the ticket's is held, is of no use to the ticket yet, so the turn
- * for it is passed on (`passOn`).
+ * A key that is held is nobody's turn: the first, whose turn it may have been, ends that.
+ *
+ * The ticket leaves the queue of a key that is not in its way, which is of no use to it while
+ * another is; but not while it has its turn for that key, so that it gets both if the other is soon
+ * free. Unless a turn runs, it passes the turn for the key on: if nobody has had one, to the first;
+ * if one is over, to the next behind the ticket.
  */
 export const JOIN_LUA: string = /* @__PURE__ */ lua(
   STAND_LUA,
-  `local function join(ticket, asked, agreed, waitMs)
-  local score, nowUs, isLast = scoreOf(KEYS, ticket, asked, agreed)
-  local heldMs, ahead, length, foreign, holder, freeRanks = -2, 0, 0, 0, '', {}
+  `local function join(ticket, asked, agreed, turnsMs)
+  local pttls, inWay = {}, {}
   for _, key in ipairs(KEYS) do
-    local pttl, rank, size = redis.call('PTTL', key), stand(key, ticket, score, isLast)
+    local queue = 'hasp:queue:' .. key
+    pttls[key] = redis.call('PTTL', key)
+    local isInWay = pttls[key] ~= -2 or (turnsMs[key] or 0) > 0
+    local rank = not isInWay and redis.call('ZRANK', queue, ticket)
+    if isInWay then
+      inWay[#inWay + 1] = key
+    elseif rank then
+      local whose, leftMs = whoseTurn(key, ticket)
+      if whose ~= ticket or leftMs <= 0 then
+        redis.call('ZREM', queue, ticket)
+        if leftMs <= 0 then giveTurn(key, whose and rank or 0) end
+      end
+    end
+  end
+  local score, nowUs, isLast = scoreOf(inWay, ticket, asked, agreed)
+  local heldMs, waitMs, ahead, length, foreign, holder = -2, 0, 0, 0, 0, ''
+  for _, key in ipairs(inWay) do
+    local pttl, rank, size = pttls[key], stand(key, ticket, score, isLast)
     ahead, length = math.max(ahead, rank), math.max(length, size)
+    waitMs = math.max(waitMs, turnsMs[key] or 0)
     heldMs = (pttl == -1 or heldMs == -1) and -1 or math.max(heldMs, pttl)
-    if pttl == -2 then
-      freeRanks[key] = rank
-    else
+    if pttl ~= -2 then
       local isForeign, value = holderOf(key)
       foreign, holder = math.max(foreign, isForeign), value or holder
       if rank == 0 then redis.pcall('DEL', 'hasp:turn:' .. key) end
     end
-  end
-  for _, key in ipairs(KEYS) do
-    if heldMs ~= -2 and freeRanks[key] then passOn(key, freeRanks[key]) end
   end
   return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }
 end`,

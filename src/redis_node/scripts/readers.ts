@@ -100,7 +100,7 @@ end`,
     `local value, ttl, ticket, asked, agreed = unpack(ARGV)
 local now, refusal = nowMs()
 if refusal then return refusal end
-local blocked, found, waitMs = false, {}, 0
+local blocked, found, turnsMs = false, {}, {}
 for index, key in ipairs(KEYS) do
   found[index] = redis.pcall('GET', key)
   blocked = blocked or found[index] and found[index] ~= 'hasp:shared'
@@ -117,7 +117,7 @@ end`,
       leftMs = remainingMs(writer) or 0
       blocked = true
     end
-    waitMs = math.max(waitMs, leftMs)
+    turnsMs[key] = leftMs
   end
 end
 if ticket == '' then ticket = nil end`,
@@ -144,9 +144,9 @@ if ticket == '' then ticket = nil end`,
 end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
-    `return join(ticket, asked, agreed, waitMs)`,
+    `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "a7d0c82ade310e149ac4e656928008e25488b864",
+  sha1: "c0d021565de9345f508b724b8a30b1ff5a6b2fd2",
 };
 
 /**

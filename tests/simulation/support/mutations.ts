@@ -241,7 +241,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "several-keys-keep-a-free-one": [
     "nobody is notified of a key that is free while another of the caller's is held",
-    ["if heldMs ~= -2 and freeRanks[key] then", "if false then"],
+    ["elseif rank then", "elseif false then"],
   ],
   "group-does-not-compare": [
     "releases of one tick do not compare",
@@ -249,7 +249,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "newcomers-overtake": [
     "newcomers pass those who wait",
-    ["if ticket and not held then", "if false then"],
+    ["if ticket and not blocked then\n  for _, key", "if false then\n  for _, key"],
   ],
   "newcomer-has-the-turn-of-the-next": [
     "a newcomer may have a key as soon as another's turn for it is over",
