@@ -78,8 +78,11 @@ const OVERTAKE_LATER_MS = 2;
 const RECOVERY_MS_MAX = 50;
 /** More than a quorum can. */
 const JOIN_MS_MAX = 1_000;
-/** For how long at most it follows no notification if that was of no use: see `Due`. */
+// For how long at most it follows no notification if that was of no use, in milliseconds (`Due`).
+/** Nodes were in quarantine. */
 const PACE_MS_MAX = 250;
+/** A key was held: meanwhile others get the free one. */
+const VAIN_MS_MAX = 100;
 
 /** What nodes have sent the ticket since the last attempt began. */
 class News {
@@ -316,7 +319,7 @@ export class QueuedWaiter implements TicketListener {
     if (foreign) this.resource.noteForeign(nowMs);
     this.#splits = split ? this.#splits + 1 : 0;
     const askedInVain = this.notified && this.#keys.length > 1 && isHeld;
-    if (askedInVain) due.pacedUntilMs = this.#within(PACE_MS_MAX);
+    if (askedInVain) due.pacedUntilMs = this.#within(VAIN_MS_MAX);
     // When the turns of those ahead are over on so many nodes that it can win.
     const turns = sorted(positions.flatMap(({ turnMs, reserved }) => {
       return turnMs > 0 && this.#turn.watch(reserved) ? turnMs : [];
