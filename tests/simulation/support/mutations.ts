@@ -112,7 +112,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     part(0),
     "a failed attempt is not taken back where a node denied, though it may have set a key",
   ],
-  "accepted-in-its-cooldown": [part(0), "a lock is accepted though its cooldown has begun"],
+  "accepted-in-its-cooldown": [never, "a lock is accepted though its cooldown has begun"],
   "one-value-for-all-attempts": [once, "every attempt has the same value"],
   "release-forgotten": [drop, "a release that did not reach its node is forgotten"],
   "pending-release-forgotten": [
