@@ -439,8 +439,9 @@ export class HeldLock extends TimerEntry {
       if (onEvent) emit(onEvent, { type: "release-failed", ...this.#fieldsOf(round), error });
       throw error;
     }
-    // a client that sends twice may have released it itself
-    if (!confirmed && !ranOut && !client.nodes.some(({ resends }) => resends)) {
+    // Keys may have expired on the way, and a client that sends twice may have released it itself.
+    const isEarly = !confirmed && wasActive && this.endMs > this.#nowMs;
+    if (isEarly && !client.nodes.some(({ resends }) => resends)) {
       const cause = new Error("a majority of the nodes no longer holds it");
       this.lostUnnoticed = lossError("keep", resources, round.votes, "gone", cause);
       this.#emitLost("gone", cause);

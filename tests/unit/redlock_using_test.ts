@@ -1,6 +1,6 @@
 import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { LockLostError } from "../../src/errors.ts";
-import { REASON, test } from "../support/cluster.ts";
+import { REASON, test, VALIDITY_MS } from "../support/cluster.ts";
 
 test("using() has its signal abort lock.signal, whenever that is first read; the reason stays, and the lock", async (cluster) => {
   const controller = new AbortController();
@@ -34,4 +34,15 @@ test("using() rejects if only the release shows that the lock is gone; what the 
     throw REASON;
   });
   assertStrictEquals(await cluster.rejection(failing), REASON);
+});
+
+test("using() resolves if the keys expired only on the way of the release", async (cluster) => {
+  const using = cluster.redlock.using("a", () => {
+    cluster.clock.block(VALIDITY_MS - 5);
+    cluster.forget();
+    for (const node of cluster.nodes) node.replyMs = 10;
+    return "done";
+  });
+  assertEquals(await cluster.settle(using), "done");
+  assertEquals(cluster.eventTypes.slice(-2), ["acquired", "released"]);
 });

@@ -164,11 +164,12 @@ export async function runLocked(
     const env = environmentOf(lock);
     running = await startCommand(command, { env, foreground, limitMs, beforeBegin });
   } catch (error) {
-    // A release would keep the keys for --at-least, though nothing has run.
+    // closing the client would report it as lost, and so would a release of keys that are gone
+    await lock.release().catch(() => {});
+    // That has kept the keys for --at-least, though nothing has run.
     const deletes = options.atLeast > 0 ? lock.resources : [];
     const { holder } = lock;
     await Promise.allSettled(deletes.map((name) => forceRelease(redlock, name, { holder })));
-    await lock.release().catch(() => {}); // closing the client would report it as lost
     throw lock.signal.aborted ? lock.signal.reason : startError(error, lock);
   }
   const failedVotes = () => extensions.failedVotes ?? [];
