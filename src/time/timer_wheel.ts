@@ -295,15 +295,15 @@ export class TimerWheel {
   }
 
   #disarm(): void {
-    if (this.#armed) this.clock.clearTimer(this.#timer);
+    const isKnown = this.clock.timerSource === this.#timerSource; // else what clears is another's
+    if (this.#armed && isKnown) this.clock.clearTimer(this.#timer);
     this.#armed = false;
   }
 
   #arm(dueMs: number): void {
     const nowMs = this.clock.monotonicMs();
-    const { timerSource } = this.clock;
-    if (this.#armed && timerSource === this.#timerSource) this.clock.clearTimer(this.#timer);
-    this.#timerSource = timerSource;
+    this.#disarm();
+    this.#timerSource = this.clock.timerSource;
     this.#wakeMs = Math.min(dueMs, nowMs + HEARTBEAT_MS);
     this.#timer = this.clock.setTimer(this.#wake, Math.max(Math.ceil(this.#wakeMs - nowMs), 0));
     this.#armed = true;
@@ -311,7 +311,7 @@ export class TimerWheel {
   }
 
   readonly #wake = (): void => {
-    this.#armed = false;
+    this.#disarm(); // this may be a timer of before, next to the one that was set instead
     const nowMs = this.continuous.look();
     const { steppedMs } = this.continuous;
     // mutation: steps-unnoticed

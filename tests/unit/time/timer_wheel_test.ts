@@ -309,19 +309,31 @@ Deno.test("TimerWheel calls entries in time after the monotonic clock ran backwa
   }
 });
 
-Deno.test("TimerWheel sets another timer once a test has ended its fake timers, which never fire", async () => {
-  const { setTimeout } = globalThis;
+Deno.test("TimerWheel sets another timer once a test has ended its fake timers, which never fire, and keeps one", async () => {
+  const { setTimeout, clearTimeout } = globalThis;
   const wheel = new TimerWheel();
-  globalThis.setTimeout = (() => 0) as unknown as typeof setTimeout;
+  const waiting = new Set<unknown>();
+  const counted = (callback: () => void, ms: number) => {
+    const timer = setTimeout(() => waiting.delete(timer) && callback(), ms);
+    waiting.add(timer);
+    return timer;
+  };
+  globalThis.clearTimeout = (timer) => waiting.delete(timer) && clearTimeout(timer);
   try {
-    wheel.after(0, () => {});
+    for (const setTimer of [() => 0, counted, () => 0, counted]) {
+      globalThis.setTimeout = setTimer as typeof setTimeout;
+      wheel.after(60_000, () => {});
+      await Promise.resolve();
+    }
+    wheel.ref();
+    await new Promise<void>((resolve) => wheel.after(600, resolve)); // each of before has fired
     await Promise.resolve();
+    assertEquals(waiting.size, 1);
+    wheel.close();
+    assertEquals(waiting.size, 0);
   } finally {
-    globalThis.setTimeout = setTimeout;
+    Object.assign(globalThis, { setTimeout, clearTimeout });
   }
-  wheel.ref();
-  await new Promise<void>((resolve) => wheel.after(20, resolve));
-  wheel.close();
 });
 
 // Keeping the process alive, and closing
