@@ -209,7 +209,6 @@ export class ReleaseSubscription {
 
   #lose(): void {
     const { random } = this.#server.wheel;
-    if (this.#nowMs - this.#attempt!.confirmedMs >= STABLE_MS) this.#losses = 0;
     this.#end();
     this.#wait(backoffMs(random, SERVER_BACKOFF, this.#losses++), () => this.#begin());
     this.#listener!.onUnsubscribed(this.#nodeIndex);
@@ -221,6 +220,7 @@ export class ReleaseSubscription {
     this.#attempt = undefined;
     this.#server.wheel.cancel(this.#timer);
     if (!attempt) return this.#closing;
+    if (this.#nowMs - attempt.confirmedMs >= STABLE_MS) this.#losses = 0;
     attempt.ended.abort();
     const ended = attempt.end.then((end) => end()).catch(() => {});
     return this.#closing = ended;

@@ -193,10 +193,15 @@ test("waits longer after each loss in a row, and starts over once a subscription
     delays.map((delay, at) => delay < longest[at] + 2 * STEP_MS),
     delays.map(() => true),
   );
-  await bench.attempt.confirm();
-  await bench.clock.advance(STABLE_MS);
-  bench.attempt.listener.onLost();
-  assertEquals(await bench.retried() < RETRY_MS + 2 * STEP_MS, true);
+  for (const lose of [() => bench.attempt.listener.onLost(), () => bench.close()]) {
+    await bench.attempt.confirm();
+    await bench.clock.advance(STABLE_MS);
+    await lose();
+    bench.open(); // if nobody waited
+    await runMicrotasks();
+    await bench.attempt.fail(new Error("socket closed"));
+    assertEquals(await bench.retried() < RETRY_MS + 2 * STEP_MS, true);
+  }
 });
 
 test("subscribes again if the client has not within ten seconds", async (bench) => {
