@@ -110,7 +110,7 @@ export function unreachableText(
 export function lostText({ resources, cause, heldMs }: LostEvent): string {
   return text(
     `Lost ${lockName(resources)} after ${Math.round(heldMs)} ms: ${printable(cause.message)}`,
-    "Code that ignored 'lock.signal' may have run without the lock",
+    "Its work may have run without the lock",
   );
 }
 

@@ -27,7 +27,7 @@ class Warnings implements Disposable {
 
 const ADVICE = "Shown once; 'onEvent' replaces these warnings.";
 const LOST = `@hasp/redlock: Lost lock "a" after 963 ms: its validity has ended. ` +
-  `Code that ignored 'lock.signal' may have run without the lock. ${ADVICE}`;
+  `Its work may have run without the lock. ${ADVICE}`;
 const REFUSED = "Connection to redis://h:6379 could not be made: connection refused";
 
 /** A client that has no listener. */
