@@ -272,7 +272,9 @@ export function throwIfOver(call: LockCall, denied: Round): void {
   const { client: { nodes, quorum } } = call;
   const { votes } = denied;
   call.throwIfEnded(votes);
-  if (isHopeless(votes, nodes.length, quorum)) throw refuse(call, denied);
+  // a cooldown that has begun meanwhile is waited out
+  const hopeless = call.isUnanswered(denied) && isHopeless(votes, nodes.length, quorum);
+  if (hopeless) throw refuse(call, denied);
 }
 
 /**

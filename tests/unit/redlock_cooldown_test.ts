@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { LockHeldError, LockLostError, QuorumError, type RedlockError } from "../../src/errors.ts";
 import type { Lock } from "../../src/lock/lock.ts";
+import { FAILED } from "../../src/quorum/outcome.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { Cluster, locked, MARGIN_MS, REASON, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";
 
@@ -64,6 +65,21 @@ for (const [waitMs, leftMs, waited] of [[300, 4_663, "; waited 300 ms"], [0, 4_9
     assert(denied.type === "denied" && denied.reason === "held" && denied.elapsedMs === waitMs);
   });
 }
+
+Deno.test("a call whose nodes refuse for good waits for a cooldown that began during its attempt", async () => {
+  const cluster = new Cluster(3, { cooldownMs: COOLDOWN_MS });
+  await cluster.lock();
+  await cluster.advance(NOTICED_MS - 10);
+  const error = Object.assign(new Error("wrong password"), { permanent: true });
+  for (const node of cluster.nodes) {
+    node.acquire = (request, nodeIndex) => {
+      cluster.clock.setTimer(() => request.answer(nodeIndex, FAILED, error), 20);
+    };
+  }
+  const startMs = cluster.nowMs;
+  assertInstanceOf(await cluster.refusal({ waitMs: 20_000 }, ["b", "a"]), QuorumError);
+  assertEquals(cluster.nowMs - startMs, 10 + COOLDOWN_MS + 20);
+});
 
 Deno.test("a cooldown is ended by the call's signal and by close(), and leaves nothing", async () => {
   for (const how of ["abort", "close"]) {
