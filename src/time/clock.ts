@@ -25,10 +25,10 @@ export interface Clock {
   /** Sets whether `timer` keeps the process alive, if the runtime supports that. */
   keepAlive(timer: TimerHandle, alive: boolean): void;
   /**
-   * What sets the timers, to be compared: something else once a test has replaced or restored the
-   * runtime's. Timers that were set before may never fire then.
+   * Whether a test has replaced or restored the runtime's timers since `timer` was set: it may never
+   * fire then, and what clears timers now does not know it. Missing: never.
    */
-  readonly timerSource?: unknown;
+  isLost?(timer: TimerHandle): boolean;
 }
 
 /** The part of a timer object that Deno, Node and Bun share. */
@@ -79,14 +79,13 @@ export const systemClock: Clock = {
   },
   clearTimer: (timer) => clearTimeout(timer as number),
   keepAlive: setAlive,
-  get timerSource() {
-    return setTimeout;
-  },
 };
 
 /** A timer that is set a microtask after the call. */
 interface OwnTimer {
   timer?: TimerHandle;
+  /** The function of the runtime that sets it. */
+  setBy: unknown;
   alive?: boolean;
   cleared?: boolean;
 }
@@ -95,12 +94,13 @@ interface OwnTimer {
 export function clockIn(context: OwnContext): Clock {
   const own: Omit<Clock, "monotonicMs" | "wallMs"> = {
     setTimer(callback, delayMs) {
-      const handle: OwnTimer = {};
+      const handle: OwnTimer = { setBy: setTimeout };
       const dueMs = systemClock.monotonicMs() + delayMs;
       context.run(() => {
         if (handle.cleared) return;
         const leftMs = Math.ceil(dueMs - systemClock.monotonicMs());
         handle.timer = systemClock.setTimer(callback, Math.min(leftMs, delayMs));
+        handle.setBy = setTimeout;
         if (handle.alive) systemClock.keepAlive(handle.timer, true);
       });
       return handle;
@@ -115,6 +115,7 @@ export function clockIn(context: OwnContext): Clock {
       handle.alive = alive;
       if (handle.timer !== undefined) systemClock.keepAlive(handle.timer, alive);
     },
+    isLost: (timer) => (timer as OwnTimer).setBy !== setTimeout,
   };
   return Object.assign(Object.create(systemClock), own);
 }

@@ -141,8 +141,6 @@ export class TimerWheel {
   #size = 0;
   #refs = 0;
   #timer: TimerHandle = undefined;
-  /** What has set it, see {@linkcode Clock.timerSource}. */
-  #timerSource: unknown;
   #armed = false;
   #waking = false;
   #wakeMs = 0;
@@ -210,8 +208,8 @@ export class TimerWheel {
     // passed.
     this.#link(entry, Math.max(Math.floor(dueMs / SLOT_MS), this.#visitedTick) & (SLOTS - 1));
     if (this.#waking) return; // armed at its end, for the earliest of all
-    const lost = this.clock.timerSource !== this.#timerSource;
-    if (!this.#armed || dueMs < this.#wakeMs || lost) this.#arm(dueMs);
+    const isSet = this.#armed && !this.clock.isLost?.(this.#timer);
+    if (!isSet || dueMs < this.#wakeMs) this.#arm(dueMs);
   }
 
   /** Removes `entry`; does nothing if it is not in the wheel, or `undefined`. */
@@ -295,15 +293,13 @@ export class TimerWheel {
   }
 
   #disarm(): void {
-    const isKnown = this.clock.timerSource === this.#timerSource; // else what clears is another's
-    if (this.#armed && isKnown) this.clock.clearTimer(this.#timer);
+    if (this.#armed && !this.clock.isLost?.(this.#timer)) this.clock.clearTimer(this.#timer);
     this.#armed = false;
   }
 
   #arm(dueMs: number): void {
     const nowMs = this.clock.monotonicMs();
     this.#disarm();
-    this.#timerSource = this.clock.timerSource;
     this.#wakeMs = Math.min(dueMs, nowMs + HEARTBEAT_MS);
     this.#timer = this.clock.setTimer(this.#wake, Math.max(Math.ceil(this.#wakeMs - nowMs), 0));
     this.#armed = true;

@@ -319,13 +319,20 @@ Deno.test("TimerWheel sets another timer once a test has ended its fake timers, 
     return timer;
   };
   globalThis.clearTimeout = (timer) => waiting.delete(timer) && clearTimeout(timer);
+  const use = (setTimer: unknown) => Object.assign(globalThis, { setTimeout: setTimer });
+  wheel.ref();
   try {
+    use(counted);
+    wheel.after(60_000, () => {}); // set a microtask later: by the fake timers that begin meanwhile
+    use(() => 0);
+    await Promise.resolve();
+    use(counted);
+    await new Promise<void>((resolve) => wheel.after(300, resolve));
     for (const setTimer of [() => 0, counted, () => 0, counted]) {
-      globalThis.setTimeout = setTimer as typeof setTimeout;
+      use(setTimer);
       wheel.after(60_000, () => {});
       await Promise.resolve();
     }
-    wheel.ref();
     await new Promise<void>((resolve) => wheel.after(600, resolve)); // each of before has fired
     await Promise.resolve();
     assertEquals(waiting.size, 1);
