@@ -366,10 +366,10 @@ function heldByOthers(call: LockCall, denied: Round | undefined): LockHeldError 
   });
 }
 
-/** The lock that this client itself holds, if it does; with a pool, that says nothing. */
+/** The lock that this client itself holds, if it does; that of one key of several says nothing. */
 function ownHold(call: LockCall): HeldLock | undefined {
-  const { client: { localQueues }, pool, name } = call;
-  if (pool) return undefined;
+  const { client: { localQueues }, pool, keys, name } = call;
+  if (pool && keys.length > 1) return undefined;
   // a reader keeps another out, if a writer waits for it
   const owners = [localQueues.owner(name), localQueues.reader(name)];
   return owners.find((owner) => owner instanceof HeldLock);

@@ -65,12 +65,14 @@ for (
     [0, "a", 'lock "a"', 300, `; ${DENIED}`],
     [200, "a", 'lock "a"', 500, "; waited 200 ms"],
     [0, ["a", "b"], 'locks "a", "b"', 300, `; ${DENIED}`],
+    [0, ["a"], 'any of lock "a"', 300, `; ${DENIED}`],
   ] as const
 ) {
   test(`acquire() of ${name} with a waitMs of ${waitMs} says that its own client holds it, and for how long`, async (cluster) => {
-    await cluster.lock({ ttlMs: 10_000 }, resources);
+    const any = name.startsWith("any");
+    await cluster.lock({ ttlMs: 10_000, any }, resources);
     await cluster.advance(300);
-    const error = await cluster.refusal({ waitMs }, resources);
+    const error = await cluster.refusal({ waitMs, any }, resources);
     assertInstanceOf(error, LockHeldError);
     assertEquals(
       error.message,
