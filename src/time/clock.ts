@@ -25,8 +25,8 @@ export interface Clock {
   /** Sets whether `timer` keeps the process alive, if the runtime supports that. */
   keepAlive(timer: TimerHandle, alive: boolean): void;
   /**
-   * Whether a test has replaced or restored the runtime's timers since `timer` was set: it may never
-   * fire then, and what clears timers now does not know it. Missing: never.
+   * Whether a test has replaced or restored the runtime's timers since `timer` was set: it may
+   * never fire then, and what clears timers now does not know it. Missing: never.
    */
   isLost?(timer: TimerHandle): boolean;
 }
