@@ -91,5 +91,4 @@ Deno.test("hasp demo has its nodes in memory if no redis-server starts", async (
   await program.line("Nodes: 5 servers in memory, because no redis-server runs here");
   program.signal("SIGTERM");
   assertEquals((await program.end()).code, 143);
-  assertEquals(childrenOf(program.pid, " 127.0.0.1:"), []);
 });
