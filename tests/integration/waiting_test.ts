@@ -349,3 +349,12 @@ test("when a watcher of another's turn leaves the queue, the next is told how lo
   await command("EVAL", ACQUIRE_ANY.source, 2, "b", "job", 1, "v", 9, "", "third:1:50.", 3, 1);
   assertEquals((await servers[0].commandCounts()).publish, 2);
 });
+
+test("a turn for a held key is over once its ticket asks, also if that is not the first in the queue", async (servers) => {
+  const command = (...args: (string | number)[]) => servers[0].command(...args);
+  await command("ZADD", QUEUE, 1, "first:1:50", 2, "second:1:50");
+  await command("SET", "hasp:turn:job", "second:1:50", "PX", 60_000);
+  await command("SET", "job", "held");
+  await command("EVAL", ACQUIRE_OR_WAIT.source, 1, "job", "v", 9, "", "second:1:50", 2, 1);
+  assertEquals(await command("EXISTS", "hasp:turn:job"), 0);
+});

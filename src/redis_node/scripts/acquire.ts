@@ -80,6 +80,6 @@ if not ticket then return 0 end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "db169e565a388545a9cde4aeed520016c1a458d0",
+  sha1: "c363abe242efdb67f48dee06f9cc1706629697c0",
   read: readAcquired,
 };

@@ -352,7 +352,7 @@ end`,
  * for which it is another's turn, for so many milliseconds as `turnsMs` says. Returns the reply:
  * where it stands.
  *
- * A key that is held is nobody's turn: the first, whose turn it may have been, ends that.
+ * A key that is held is nobody's turn.
  *
  * The ticket leaves the queue of a key that is not in its way, which is of no use to it while
  * another is; but not while it has its turn for that key, so that it gets both if the other is soon
@@ -364,16 +364,14 @@ export const JOIN_LUA: string = /* @__PURE__ */ lua(
   `local function join(ticket, asked, agreed, turnsMs)
   local pttls, inWay = {}, {}
   for _, key in ipairs(KEYS) do
-    local queue = 'hasp:queue:' .. key
     pttls[key] = redis.call('PTTL', key)
-    local isInWay = pttls[key] ~= -2 or (turnsMs[key] or 0) > 0
-    local rank = not isInWay and redis.call('ZRANK', queue, ticket)
-    if isInWay then
+    if pttls[key] ~= -2 or (turnsMs[key] or 0) > 0 then
       inWay[#inWay + 1] = key
-    elseif rank then
-      local whose, leftMs = whoseTurn(key, ticket)
-      if whose ~= ticket or leftMs <= 0 then
-        redis.call('ZREM', queue, ticket)
+    else
+      local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket)
+      if rank then
+        local whose, leftMs = whoseTurn(key, ticket)
+        if whose ~= ticket or leftMs <= 0 then redis.call('ZREM', 'hasp:queue:' .. key, ticket) end
         if leftMs <= 0 then giveTurn(key, whose and rank or 0) end
       end
     end
@@ -388,7 +386,7 @@ export const JOIN_LUA: string = /* @__PURE__ */ lua(
     if pttl ~= -2 then
       local isForeign, value = holderOf(key)
       foreign, holder = math.max(foreign, isForeign), value or holder
-      if rank == 0 then redis.pcall('DEL', 'hasp:turn:' .. key) end
+      redis.pcall('DEL', 'hasp:turn:' .. key)
     end
   end
   return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }

@@ -146,7 +146,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "c0d021565de9345f508b724b8a30b1ff5a6b2fd2",
+  sha1: "8adbc3a23e6f25e9fa0a104f297faf552168f6d2",
 };
 
 /**

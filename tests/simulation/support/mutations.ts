@@ -241,7 +241,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "several-keys-keep-a-free-one": [
     "nobody is notified of a key that is free while another of the caller's is held",
-    ["elseif rank then", "elseif false then"],
+    ["if rank then", "if false then"],
   ],
   "group-does-not-compare": [
     "releases of one tick do not compare",
