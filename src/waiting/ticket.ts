@@ -18,6 +18,8 @@ const PATIENCE_FACTOR = 4;
 const END_LATER_MS = 500;
 /** A ticket says no later end, in seconds: scripts read no number with an exponent. */
 const END_S_MAX = 1e15;
+/** How much too early its score may be, in milliseconds: as in queues that others stand in. */
+const LEAD_MS = 250;
 
 /** What a ticket is for. */
 export interface Wanted {
@@ -66,6 +68,11 @@ export class Ticket implements QueueTicket {
   #patience = "";
   /** When the wait of its caller ends, in seconds since 1970 by the shared clock. */
   #endS = 0;
+  /**
+   * The earliest time that its score may stand for, by the monotonic clock, until nodes have
+   * answered. Their clocks show then when that was: a queue that it comes to later believes it.
+   */
+  #leastMs = 0;
   /** Where the ticket stood when each node last put it in its queues. */
   readonly #positions: (QueuePosition | undefined)[] = [];
   /** When a node last said where it stands, by the monotonic clock. */
@@ -148,6 +155,7 @@ export class Ticket implements QueueTicket {
     this.#sentTo |= subscribed;
     this.#joinedOn = subscribed;
     if (this.score === 0) {
+      this.#leastMs = nowMs - LEAD_MS;
       this.score = Math.round(clock.at(nowMs) * 1_000);
       const patienceMs = Math.round(PATIENCE_MS_MIN + PATIENCE_FACTOR * clock.distanceMs);
       this.#patience = `:${Math.min(patienceMs, PATIENCE_MS_MAX)}`;
@@ -192,13 +200,15 @@ export class Ticket implements QueueTicket {
     if (positions.length + granted < quorum) return undefined;
     // Nodes that granted have put the ticket back with its own score.
     const scores = sorted(positions.map(({ score }) => score), Array(granted).fill(this.score));
+    const leastUs = Math.round(this.#notifications.clock.at(this.#leastMs) * 1_000);
     // mutation: scores-stay-apart
-    this.score = Math.max(this.score, scores[quorum - 1]);
+    this.score = Math.max(this.score, scores[quorum - 1], leastUs);
+    this.#leastMs = -Infinity;
     this.agreed = true;
     const timesMs = sorted(positions.map((one) => one.remainingMs), Array(granted).fill(0));
     // those that have not answered may have nothing in the way
     const freeInMs = timesMs[Math.max(0, quorum - 1 - pending)];
-    const ahead = Math.max(0, ...positions.map((position) => position.ahead));
+    const ahead = Math.max(0, ...positions.map(({ ahead }) => ahead));
     // mutation: last-asks-ever-more-rarely
     const isLast = positions.some(({ ahead, length }) => ahead === length - 1);
     return {

@@ -80,6 +80,6 @@ if not ticket then return 0 end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "c363abe242efdb67f48dee06f9cc1706629697c0",
+  sha1: "5d512d59f6bde450baeb98dc3a8cbefc98f721df",
   read: readAcquired,
 };

@@ -371,7 +371,7 @@ export const JOIN_LUA: string = /* @__PURE__ */ lua(
       local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket)
       if rank then
         local whose, leftMs = whoseTurn(key, ticket)
-        if whose ~= ticket or leftMs <= 0 then redis.call('ZREM', 'hasp:queue:' .. key, ticket) end
+        if leftMs <= 0 or whose ~= ticket then redis.call('ZREM', 'hasp:queue:' .. key, ticket) end
         if leftMs <= 0 then giveTurn(key, whose and rank or 0) end
       end
     end
@@ -382,7 +382,7 @@ export const JOIN_LUA: string = /* @__PURE__ */ lua(
     local pttl, rank, size = pttls[key], stand(key, ticket, score, isLast)
     ahead, length = math.max(ahead, rank), math.max(length, size)
     waitMs = math.max(waitMs, turnsMs[key] or 0)
-    heldMs = (pttl == -1 or heldMs == -1) and -1 or math.max(heldMs, pttl)
+    heldMs = pttl ~= -1 and heldMs ~= -1 and math.max(heldMs, pttl) or -1
     if pttl ~= -2 then
       local isForeign, value = holderOf(key)
       foreign, holder = math.max(foreign, isForeign), value or holder

@@ -146,7 +146,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "8adbc3a23e6f25e9fa0a104f297faf552168f6d2",
+  sha1: "0b4210d5d110d503876f91c1e42a2814892e3a64",
 };
 
 /**

@@ -57,6 +57,31 @@ Deno.test("a ticket whose score a quorum of nodes did not take asks with one tha
   assertGreater(fifth, third);
 });
 
+Deno.test("a client whose clock is behind does not pass those in a queue that its call for several comes to later", async () => {
+  const callers = new Callers();
+  callers.occupy();
+  callers.call("first");
+  await callers.advance(1_000); // now it knows the nodes' clocks
+  callers.free();
+  await callers.advance(1_000);
+  await callers.release("first");
+  const fastMs = 600_000;
+  callers.occupy();
+  for (const node of callers.nodes) {
+    node.aheadMs = fastMs;
+    node.enqueue("b", "other:1");
+    node.raise("b", "other:1", (callers.clock.wallMs() + fastMs - 50_000) * 1_000);
+  }
+  callers.call("second", {}, ["a", "b"]);
+  await callers.advance(100);
+  callers.occupy("b");
+  callers.free();
+  await callers.advance(100);
+  for (const node of callers.nodes) {
+    assertEquals(node.queue("b").map((ticket) => ticket.startsWith("other")), [true, false]);
+  }
+});
+
 /**
  * A call whose ticket is the first on one of two nodes, and behind another's on the other, which is
  * stuck.
