@@ -45,7 +45,8 @@
  * - `*`, `beside`: readers hold the key, and the ticket, a reader's, may enter beside them.
  *
  * **Leaving.** A ticket leaves the queue when its client gets the key, gives up, is gone, or is
- * overtaken. One whose wait is over is gone, too: its host may be stopped or cut off, with open
+ * overtaken. One for several keys also leaves if the key is free while another is in its way (see
+ * `JOIN_LUA`). One whose wait is over is gone, too: its host may be stopped or cut off, with open
  * connections. A client that got the key but not the lock is put back with its old score; and so is
  * one that was overtaken because it was slow, if a quorum has agreed on its score.
  *
@@ -56,8 +57,9 @@
  * later one: a client may always move itself back, and so the nodes agree again. From then on the
  * client says that a quorum has agreed, and a node that has not got the ticket takes its score as
  * it is: a node that notifies the client later than the others, or that has lost its queue, so has
- * the same order. A client that was stopped for a second or more makes no such claim, because
- * others may have passed it.
+ * the same order. Before it says so for the first time, it moves back a score that is too early by
+ * the nodes' clocks: other queues may not have seen the ticket yet. A client that was stopped for a
+ * second or more makes no such claim, because others may have passed it.
  *
  * The queue's key is made in the script and not given as a key: a user who may access the locked
  * keys alone can still release. If the node refuses a command on the queue, or if something else
