@@ -144,8 +144,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
 
   /**
    * Acquires a lock, runs a routine, and releases the lock. The client extends the lock while the
-   * routine runs, unless `autoExtend` is `false`. An error of the release never replaces the
-   * routine's result or error; an event reports it.
+   * routine runs, unless `autoExtend` is `false`. A release that too few nodes answer replaces
+   * neither the routine's result nor its error; an event reports it.
    *
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
    * @param options Options that replace the client's own for this call. If `signal` aborts while
@@ -154,8 +154,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * when the lock is lost.
    * @returns The result of the routine.
    * @throws Whatever the routine throws.
-   * @throws {LockLostError} If the lock was lost while the routine ran, and the routine did not
-   * throw.
+   * @throws {LockLostError} If the routine did not throw, but the lock was lost while it ran, or
+   * its release shows that the keys are gone. The routine may have finished.
    * @throws {TypeError} If `routine` is not a function.
    * @throws What {@linkcode acquire} throws, of the same classes; the routine has not run then.
    */

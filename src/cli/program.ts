@@ -88,7 +88,7 @@ Exit codes:
   1      'check' has found an error, or what its --fail-on names
   120    somebody else holds the lock; for 'run', -E chooses another code
   121    too few nodes answered
-  122    the lock was lost while the command ran, so the command was stopped
+  122    the lock was lost while the command ran: it was stopped, or had ended
   125    the command line or the configuration is wrong, or something unexpected
          happened
   126    the command cannot be executed

@@ -33,6 +33,7 @@ const TYPES: Readonly<Record<keyof NodeDiagnosis, "boolean" | "number" | "object
   runId: "string",
   otherRunIds: "object",
   uptimeMs: "number",
+  markerAgeMs: "number",
   clustered: "boolean",
   aofEnabled: "boolean",
   appendfsync: "string",

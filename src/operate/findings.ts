@@ -5,7 +5,7 @@
  */
 import { are, ofNodes } from "../messages.ts";
 import { clockFindings } from "./clock_findings.ts";
-import { nodeFindings } from "./node_findings.ts";
+import { nodeFindings, quarantineMs } from "./node_findings.ts";
 import type { Finding, NodeHealth, Severity } from "./report.ts";
 import type { Settings } from "../options.ts";
 
@@ -26,7 +26,7 @@ export function findingsOf(
   settings: Settings,
 ): Finding[] {
   const findings = [
-    ...quorumFindings(nodes, quorum),
+    ...quorumFindings(nodes, quorum, settings),
     ...nodes.flatMap((node) => nodeFindings(node, settings)),
     ...sameServerFindings(nodes),
     ...clockFindings(nodes, settings),
@@ -36,8 +36,14 @@ export function findingsOf(
   return findings.sort((a, b) => rank(a) - rank(b));
 }
 
-function quorumFindings(nodes: readonly NodeHealth[], quorum: number): Finding[] {
-  const refusing = nodes.filter(({ reachable, refused }) => !reachable || refused?.SET);
+function quorumFindings(
+  nodes: readonly NodeHealth[],
+  quorum: number,
+  settings: Settings,
+): Finding[] {
+  const refusing = nodes.filter((node) => {
+    return !node.reachable || node.refused?.SET || quarantineMs(node, settings) > 0;
+  });
   const granting = nodes.length - refusing.length;
   if (granting >= quorum) return [];
   return [{

@@ -91,9 +91,27 @@ function* ofEviction({ maxmemoryPolicy, maxmemoryBytes }: NodeHealth): Iterable<
   yield ["MAY_EVICT", unlimited ? "warning" : "error", predicate, NO_EVICTION];
 }
 
-function* ofRestarts(node: NodeHealth, { ttlMs, restartGuardMs }: Settings): Iterable<Problem> {
+/** For how long the restart guard does not count a node's votes yet, in milliseconds; or 0. */
+export function quarantineMs(
+  { uptimeMs = Infinity, markerAgeMs = Infinity }: NodeHealth,
+  { restartGuardMs }: Settings,
+): number {
+  if (restartGuardMs === 0) return 0;
+  return Math.max(restartGuardMs - Math.min(uptimeMs - UPTIME_PRECISION_MS, markerAgeMs), 0);
+}
+
+function* ofRestarts(node: NodeHealth, settings: Settings): Iterable<Problem> {
   const { uptimeMs = Infinity, aofEnabled, appendfsync } = node;
-  if (uptimeMs - UPTIME_PRECISION_MS < ttlMs && !(aofEnabled && appendfsync === "always")) {
+  const { ttlMs, restartGuardMs } = settings;
+  const leftMs = quarantineMs(node, settings);
+  if (restartGuardMs > 0) {
+    if (leftMs === 0) return;
+    const since = node.markerAgeMs === 0 ? " from its first vote on" : "";
+    const predicate =
+      "was restarted or emptied, or is new to the restart guard: its votes do not " +
+      `count for ${Math.ceil(leftMs / 1_000)} s${since}`;
+    yield ["QUARANTINED", "warning", predicate, "Wait; if nobody restarted it, ask who emptied it"];
+  } else if (uptimeMs - UPTIME_PRECISION_MS < ttlMs && !(aofEnabled && appendfsync === "always")) {
     yield [
       "RESTARTED",
       "warning",
@@ -101,7 +119,7 @@ function* ofRestarts(node: NodeHealth, { ttlMs, restartGuardMs }: Settings): Ite
       "forgotten locks that are still held",
       KEEP_LOCKS,
     ];
-  } else if (aofEnabled === false && restartGuardMs === 0) {
+  } else if (aofEnabled === false) {
     yield [
       "NOT_PERSISTENT",
       "warning",

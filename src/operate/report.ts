@@ -33,6 +33,7 @@ export type FindingCode =
   | "NOT_DIAGNOSED"
   | "NOT_PERSISTENT"
   | "NO_QUORUM"
+  | "QUARANTINED"
   | "RELEASE_REFUSED"
   | "REPLICA"
   | "RESTARTED"

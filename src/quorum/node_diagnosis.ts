@@ -40,6 +40,11 @@ export interface NodeDiagnosis {
   readonly otherRunIds?: readonly string[] | undefined;
   /** How long the server has been running, in milliseconds, rounded down to whole seconds. */
   readonly uptimeMs?: number | undefined;
+  /**
+   * The age of the creation marker that `restartGuardMs` goes by, in milliseconds; 0 if the node
+   * has none: then the first lock with the guard sets it.
+   */
+  readonly markerAgeMs?: number | undefined;
   /** Whether the server runs in cluster mode (`cluster_enabled`). */
   readonly clustered?: boolean | undefined;
   /** Whether the server logs its writes to an append-only file (`aof_enabled`). */

@@ -21,6 +21,7 @@ import { RedisNode } from "./redis_node.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 import { isDemoted, UNKNOWN_SCRIPT } from "./refusals.ts";
+import { CREATED_KEY } from "./restart_guard.ts";
 
 /**
  * How many keys a server looks at in one step: a connection takes no longer reply than 1 MiB, so
@@ -154,9 +155,12 @@ function commandsOn(key: string): readonly (readonly string[])[] {
     ["EVALSHA", NO_SCRIPT, "0"],
     ["PUBLISH", CHANNEL, ""],
     ["SCAN", "0", "COUNT", "1", "TYPE", "string"],
+    GET_MARKER,
   ];
 }
 const TIME_COMMAND: readonly string[] = ["TIME"];
+/** Reads the marker of the restart guard; a user without the guard may lack the right. */
+const GET_MARKER: readonly string[] = ["GET", CREATED_KEY];
 const RUN_ID_COMMAND: readonly string[] = ["INFO", "server"];
 const SUBSCRIBE_COMMAND: readonly string[] = ["SUBSCRIBE", CHANNEL];
 
@@ -280,12 +284,14 @@ function diagnosisOf(
   const { byCommand } = replies;
   const parts = infoParts(byCommand.get("INFO"));
   const config = byCommand.get("CONFIG");
-  const refused = Object.fromEntries(refusals([...byCommand, ["SUBSCRIBE", subscribed]]));
+  const tried = [...byCommand].filter(([command]) => command !== GET_MARKER[0]);
+  const refused = Object.fromEntries(refusals([...tried, ["SUBSCRIBE", subscribed]]));
   if (ended && typeof infos[0] === "string") refused.SUBSCRIBE = BY_ENDING;
   return {
     roundTripMs: rounded(replies.roundTripMs),
     clockOffsetMs: clockOffsetMs(byCommand.get("TIME"), replies),
     ...parts,
+    markerAgeMs: markerAgeMs(byCommand.get("TIME"), byCommand.get(GET_MARKER[0])),
     otherRunIds: otherRunIds(parts.runId, infos),
     appendfsync: Array.isArray(config) && typeof config[1] === "string" ? config[1] : undefined,
     refused: Object.keys(refused).length > 0 ? refused : undefined,
@@ -311,6 +317,14 @@ function clockOffsetMs(
 ): number | undefined {
   const timeMs = time === undefined ? undefined : timeReplyMs(time);
   return timeMs === undefined ? undefined : rounded(timeMs - (wallMs - roundTripMs / 2));
+}
+
+/** See {@linkcode NodeDiagnosis.markerAgeMs}. */
+function markerAgeMs(time: Reply | undefined, marker: Reply | undefined): number | undefined {
+  const timeMs = time === undefined ? undefined : timeReplyMs(time);
+  if (timeMs === undefined || marker !== null && typeof marker !== "string") return undefined;
+  const ageMs = marker === null ? 0 : Math.round(timeMs - Number(marker));
+  return ageMs >= 0 ? ageMs : undefined; // such as NaN
 }
 
 /** What a reply to `INFO` says, which has lines of `name:value`. */

@@ -302,6 +302,16 @@ Deno.test("check() finds a restart for as long as a lock may live, unless every 
   });
 });
 
+Deno.test("check() finds a node whose votes do not count because it was emptied", async () => {
+  await using servers = shared.lend(1);
+  await using redlock = createRedlock(servers.urls, { ttlMs: 2_000, restartGuardMs: 2_000 });
+  await redlock.tryAcquire("r").catch(() => {}); // sets the marker
+  await eventually(async () => assertEquals(codes(await check(redlock)), ["NODES_FEW"]), 15_000);
+  await servers[0].command("FLUSHALL");
+  const report = await check(redlock);
+  assertEquals([codes(report), report.ok], [["NO_QUORUM", "QUARANTINED", "NODES_FEW"], false]);
+});
+
 for (const warm of [false, true]) {
   const when = warm ? "after it was connected to" : "before it was connected to";
   Deno.test(`check() finds a server that hangs ${when}, in bounded time`, async () => {

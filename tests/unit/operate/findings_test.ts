@@ -262,6 +262,29 @@ Deno.test("findingsOf() goes by the TTL and the drift factor of the call", () =>
   assertEquals(codes(4_000, 0.1), ["NOT_PERSISTENT"]);
 });
 
+for (
+  const [uptimeMs, markerAgeMs, left] of [
+    [31_000, 30_000, undefined],
+    [31_000, undefined, undefined],
+    [undefined, undefined, undefined],
+    [10_000, 86_400_000, "21 s"],
+    [86_400_000, 4_000, "26 s"],
+    [86_400_000, 0, "30 s from its first vote on"],
+  ] as const
+) {
+  Deno.test(`findingsOf() of a node with the guard, up for ${uptimeMs} ms, with a marker of ${markerAgeMs} ms`, () => {
+    const settings = new LockOptions("check nodes", { restartGuardMs: 30_000 }).defaults;
+    const nodes = nodesOf("a", { a: { uptimeMs, markerAgeMs, aofEnabled: false } });
+    const messages = findingsOf(nodes, 1, settings).map(({ message }) => message);
+    const expected = left === undefined ? [] : [
+      "No lock can be acquired: 0 of 1 node can grant one, 1 is needed",
+      "a was restarted or emptied, or is new to the restart guard: its votes do not count for " +
+      left,
+    ];
+    assertEquals(messages, [...expected, "There is 1 node, and none may fail"]);
+  });
+}
+
 Deno.test("findingsOf() goes by what the settings ask of the nodes", () => {
   const refused = { INCR: "NOPERM", INFO: "NOPERM" };
   const nodes = nodesOf("abc", { a: { aofEnabled: false }, b: { refused } });

@@ -32,11 +32,12 @@ const REPLIES = {
   EVALSHA: NOSCRIPT,
   PUBLISH: ":0\r\n",
   SCAN: `*2\r\n${bulk("0")}*0\r\n`,
+  GET: bulk(String(WALL_S * 1_000 - 5_000)),
 };
 /** The replies on two further connections: to `INFO server`, and to `SUBSCRIBE`. */
 const SAME_RUN = bulk("# Server\r\nrun_id:abc\r\n");
 const SUBSCRIBED = `*3\r\n${bulk("subscribe")}${bulk(CHANNEL)}:1\r\n`;
-const BASIC = { roundTripMs: 0, clockOffsetMs: 0, appendfsync: "always" };
+const BASIC = { roundTripMs: 0, clockOffsetMs: 0, markerAgeMs: 5_000, appendfsync: "always" };
 const WHOLE: NodeDiagnosis = {
   ...BASIC,
   version: "7.0.15",
@@ -105,6 +106,7 @@ test("diagnose() sends everything in one piece but SUBSCRIBE, and opens two furt
     ["EVALSHA", "f".repeat(40), "0"],
     ["PUBLISH", CHANNEL, ""],
     ["SCAN", "0", "COUNT", "1", "TYPE", "string"],
+    ["GET", "hasp:born"],
   ];
   assertEquals(own.writes, [commands.map((words) => wire(...words)).join("")]);
   const [one, other] = await bench.further();
@@ -123,8 +125,23 @@ for (const command of Object.keys(REPLIES) as (keyof typeof REPLIES)[]) {
     const expected: Record<string, unknown> = { ...(command === "INFO" ? BASIC : WHOLE) };
     if (command === "TIME") delete expected.clockOffsetMs;
     if (command === "CONFIG") delete expected.appendfsync;
+    if (["GET", "TIME"].includes(command)) delete expected.markerAgeMs;
     const diagnosis = await bench.answerAll({ [command]: NOPERM });
-    assertEquals<unknown>(diagnosis, { ...expected, refused: { [command]: "NOPERM" } });
+    // of the marker alone, which only the restart guard needs
+    const refused = command === "GET" ? {} : { refused: { [command]: "NOPERM" } };
+    assertEquals<unknown>(diagnosis, { ...expected, ...refused });
+  });
+}
+
+for (
+  const [GET, markerAgeMs] of [
+    ["$-1\r\n", 0],
+    [bulk(String(WALL_S * 1_000 + 5_000)), undefined],
+    [bulk("somebody's"), undefined],
+  ] as const
+) {
+  test(`diagnose() reads ${JSON.stringify(GET)} as a marker of ${markerAgeMs} ms`, async (bench) => {
+    assertEquals((await bench.answerAll({ GET })).markerAgeMs, markerAgeMs);
   });
 }
 
@@ -213,7 +230,8 @@ test("diagnose() reports the rest in good time if a further connection is silent
   await bench.clock.advance(649);
   assertEquals(closed(), [false, false]);
   await bench.clock.advance(2);
-  assertEquals(await bench.diagnosis, { ...WHOLE, otherRunIds: ["def"], roundTripMs: 100 });
+  const times = { roundTripMs: 100, markerAgeMs: 5_050 };
+  assertEquals(await bench.diagnosis, { ...WHOLE, ...times, otherRunIds: ["def"] });
   await bench.clock.advance(300); // closing waits a moment for replies that are due
   assertEquals(closed(), [true, true]);
 });
@@ -221,7 +239,7 @@ test("diagnose() reports the rest in good time if a further connection is silent
 test("diagnose() opens no further connection once its time is over", async (bench) => {
   await bench.clock.advance(750);
   assertEquals(await bench.further({ TIME: time(WALL_S, 375_000) }), []);
-  assertEquals(await bench.diagnosis, { ...WHOLE, roundTripMs: 750 });
+  assertEquals(await bench.diagnosis, { ...WHOLE, roundTripMs: 750, markerAgeMs: 5_375 });
 });
 
 // Failures
