@@ -179,7 +179,10 @@ class SimConnection implements Transport {
     const way = network.link(client.name, node.index, "requests");
     this.requests = new Pipe(loop, way, random, manners, (bytes) => {
       const taken = way.trap?.takes(bytes);
-      if (taken) this.replies.dead = true;
+      if (taken) {
+        this.replies.dead = true;
+        this.session.answers = false;
+      }
       if (node.up && !this.session.open) {
         this.breakAt(0, "connection reset by a server that restarted");
       } else node.receive(this.session, bytes);
