@@ -45,9 +45,10 @@ const TYPES: Readonly<Record<keyof NodeDiagnosis, "boolean" | "number" | "object
 /**
  * Checks how every node is configured and whether locks work there, and reports problems: a server
  * that is listed twice, a replica, a full memory, a missing right, an eviction policy that may
- * delete locks, clocks that differ, and more. Changes nothing: the commands that it tries are about
- * keys that are missing. A node that does not answer is a finding, not an error; each node has
- * `nodeTimeoutMs` to answer, counted from when its first connection is ready.
+ * delete locks, clocks that differ, and more. Changes nothing: it tries commands on keys that are
+ * missing, and reads the marker of the restart guard. A node that does not answer is a finding, not
+ * an error; each node has `nodeTimeoutMs` to answer, counted from when its first connection is
+ * ready.
  *
  * A report without findings is no proof: for example, two servers on one disk look independent.
  *
