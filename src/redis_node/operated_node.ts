@@ -23,11 +23,14 @@ import type { TimerWheel } from "../time/timer_wheel.ts";
 import { isDemoted, UNKNOWN_SCRIPT } from "./refusals.ts";
 import { CREATED_KEY } from "./restart_guard.ts";
 
+/** How many keys a server looks at in the first step, and in later ones at most. */
+const STEP_KEYS_FIRST = 20;
+const STEP_KEYS_MAX = 200;
 /**
- * How many keys a server looks at in one step: a connection takes no longer reply than 1 MiB, so
- * names may have 5 kB.
+ * The length of all names of a step beyond which the next one is shorter: a connection is closed by
+ * a reply of more than 1 MiB, which twenty names of 50 kB are.
  */
-const STEP_KEYS = "200";
+const STEP_LENGTH = 100_000;
 /** What a pattern would not take literally. */
 const SPECIAL = /[*?[\]\\^-]/gu;
 
@@ -68,18 +71,23 @@ async function* scanKeys(
 ): AsyncGenerator<readonly string[], void> {
   await connection.expectPlainKeys?.();
   const pattern = `${prefix.replaceAll(SPECIAL, "\\$&")}*`;
-  let cursor: unknown = "0";
+  let cursor = "0";
+  let count = STEP_KEYS_FIRST;
   do {
-    const words = ["SCAN", String(cursor), "MATCH", pattern, "COUNT", STEP_KEYS, "TYPE", "string"];
+    const words = ["SCAN", cursor, "MATCH", pattern, "COUNT", String(count), "TYPE", "string"];
     const [reply] = await repliesTo(connection, [words]);
     if (reply instanceof ReplyError) throw reply;
     const [next, keys] = Array.isArray(reply) ? textReply(reply) as unknown[] : [];
     if (!Array.isArray(keys)) {
       throw new ProtocolError(`Cannot list keys as ${name} sent an unexpected reply`);
     }
-    yield keys.map(String);
-    cursor = next;
-  } while (String(cursor) !== "0");
+    const names = keys.map(String);
+    yield names;
+    cursor = String(next);
+    // keys come in no order, so the next step has names of the same length
+    count = Math.ceil(Math.min(2 * count, count * STEP_LENGTH / names.join("").length));
+    count = Math.min(count, STEP_KEYS_MAX);
+  } while (cursor !== "0");
 }
 
 /**
