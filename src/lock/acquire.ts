@@ -110,8 +110,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   let held: HeldLock | undefined;
   client.beginCall();
   try {
-    const waiting = waitToAsk(call);
-    if (waiting) await waiting;
+    for (let wait; (wait = waitToAsk(call));) await wait;
     for (;;) {
       call.throwIfEnded();
       if (!attempts.enter() && !await waitForRoom(call)) throw refuseCrowded(call);

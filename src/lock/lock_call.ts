@@ -1,10 +1,10 @@
 /**
  * One call for a lock: what it asks for, how it waits, and how it ends without a lock.
  *
- * Before its first attempt ({@linkcode waitToAsk}) it waits behind the earlier calls of this client
- * (`waiting/local_queues.ts`). After each one that was denied ({@linkcode waitToAskAgain}) it waits
- * for those who hold the lock (`waiting/queued_waiter.ts`). Before either, for the end of a
- * cooldown.
+ * Before an attempt it waits until nothing is in its way ({@linkcode waitToAsk}): behind the
+ * earlier calls of this client (`waiting/local_queues.ts`), and for the end of a cooldown. After an
+ * attempt that was denied it first waits for those who hold the lock ({@linkcode waitToAskAgain},
+ * `waiting/queued_waiter.ts`).
  *
  * @module
  */
@@ -198,28 +198,37 @@ export class LockCall {
 }
 
 /**
- * Waits until the earlier calls of this client for the same keys are done with the lock, and until
- * no cooldown is left. If others wait for the lock, has the nodes put the first attempt in their
- * queues. A call that may not wait does not queue up.
+ * Waits for one thing that is in the way of the next attempt: an earlier call of this client, a
+ * cooldown, or, if other clients are to be joined in the nodes' queues, that nodes can notify this
+ * client. To be called again after each wait.
  *
- * @returns What must be awaited, if anything.
- * @throws The refusal, if the wait is over before.
+ * @param denied The last attempt, if the call has waited since.
+ * @returns What must be awaited; `undefined` if nothing is in the way.
+ * @throws The refusal, if the wait of the call is over.
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
-export function waitToAsk(call: LockCall): Promise<void> | undefined {
-  const { client: { localQueues }, localName } = call;
-  // A reader becomes the first of its client only when it has to wait for other clients: until
-  // then, others ask beside it.
-  const mayAsk = !call.queuesUp ||
-    (call.mode ? !localQueues.owner(localName) : localQueues.claim(localName, call));
-  return mayAsk ? waitToJoin(call) : waitToBeFirst(call);
+export function waitToAsk(call: LockCall, denied?: Round): Promise<void> | undefined {
+  const { client: { localQueues }, settings, localName, mode, pool } = call;
+  if (call.admitted) return undefined;
+  if (!denied) pool?.chooseFirst();
+  const joins = call.queuesUp && (denied !== undefined || localQueues.isContended(call));
+  if (call.queuesUp) {
+    const owner = localQueues.owner(localName) ?? call;
+    if (owner !== call) return waitBehind(call, denied);
+    // A reader that joins nobody is no first: others of its client ask beside it.
+    if (joins || !mode) localQueues.claim(localName, call);
+  }
+  if (call.cooldownLeftMs > 0) return waitForCooldown(call, denied);
+  if (!joins || call.waiter) return undefined;
+  call.waiter = localQueues.waiterFor(call, settings);
+  return call.waiter?.ready(call.leftMs());
 }
 
 /**
  * Waits behind the earlier calls of this client: until it is the first, or until a reader before it
  * has the lock, so that it may enter beside that.
  */
-async function waitToBeFirst(call: LockCall, denied?: Round): Promise<void> {
+async function waitBehind(call: LockCall, denied: Round | undefined): Promise<void> {
   const { client: { localQueues }, settings: { signal }, localName } = call;
   call.throwIfEnded();
   if (!await localQueues.wait(localName, call, call.leftMs(), signal)) {
@@ -227,38 +236,18 @@ async function waitToBeFirst(call: LockCall, denied?: Round): Promise<void> {
     throw refuse(call, denied ?? localQueues.get(localName)?.latest);
   }
   call.admitted = !localQueues.isFirst(localName, call);
-  if (!call.admitted) await waitToJoin(call);
 }
 
-/**
- * The call asks next, once no cooldown is left. If other clients are known to wait for the lock, it
- * is to join them with its first attempt: it waits until the nodes can notify this client.
- */
-function waitToJoin(call: LockCall): Promise<void> | undefined {
-  const { client: { localQueues }, settings, localName } = call;
-  if (call.cooldownLeftMs > 0) return outlastCooldown(call).then(() => waitToJoin(call));
+/** Waits until the cooldown of the resources is over, outside the nodes' queues. */
+async function waitForCooldown(call: LockCall, denied: Round | undefined): Promise<void> {
+  const { client: { localQueues, wheel }, settings: { signal }, localName } = call;
+  call.throwIfEnded();
+  const leftMs = call.leftMs();
+  if (leftMs <= 0) throw refuse(call, denied);
+  localQueues.dropWaiter(localName);
+  call.waiter = undefined;
+  await pause(wheel, Math.min(call.cooldownLeftMs, leftMs), signal);
   call.pool?.chooseFirst();
-  const joins = call.queuesUp && localQueues.isContended(call) &&
-    localQueues.claim(localName, call);
-  if (!joins) return undefined;
-  call.waiter = localQueues.waiterFor(call, settings);
-  return call.waiter?.ready(call.leftMs());
-}
-
-/**
- * Waits until the cooldown of the resources is over, if they are in one, and leaves the queues
- * meanwhile.
- */
-async function outlastCooldown(call: LockCall, denied?: Round): Promise<void> {
-  const { client, settings: { signal } } = call;
-  for (let cooldownLeftMs; (cooldownLeftMs = call.cooldownLeftMs) > 0;) {
-    call.throwIfEnded();
-    const leftMs = call.leftMs();
-    if (leftMs <= 0) throw refuse(call, denied);
-    client.localQueues.dropWaiter(call.localName);
-    call.waiter = undefined;
-    await pause(client.wheel, Math.min(cooldownLeftMs, leftMs), signal);
-  }
 }
 
 /**
@@ -278,30 +267,36 @@ export function throwIfOver(call: LockCall, denied: Round): void {
 }
 
 /**
- * Waits for a notification, polls, or waits for the end of a cooldown.
+ * Waits after an attempt that was denied: for those who hold the lock, and then until nothing else
+ * is in the way of the next attempt.
  *
- * @param denied The last attempt.
+ * @param denied The attempt.
  * @throws The refusal, if the wait is over.
  * @throws What {@linkcode waitToAsk} throws.
  */
 export async function waitToAskAgain(call: LockCall, denied: Round): Promise<void> {
-  const { client: { localQueues, wheel }, localName, settings } = call;
-  const { onEvent, signal } = settings;
+  const { client: { localQueues }, localName } = call;
   if (call.waitMs === 0 && call.split && call.retries < SPLIT_RETRIES_MAX) {
     return await pauseAfterSplit(call, denied);
   }
   if (call.leftMs() <= 0) throw refuse(call, denied);
   // only a reader may be behind another, with which it may enter then
-  if (!localQueues.claim(localName, call)) return await waitToBeFirst(call, denied);
+  if (localQueues.claim(localName, call)) await waitForOthers(call, denied);
+  for (let wait; (wait = waitToAsk(call, denied));) await wait;
+}
+
+/** Waits as the first of its client: for a notification, or it polls. */
+async function waitForOthers(call: LockCall, denied: Round): Promise<void> {
+  const { client: { localQueues, wheel }, localName, settings, resources } = call;
+  const { onEvent, signal } = settings;
   const waiter = call.waiter ??= localQueues.waiterFor(call, settings);
   const queue = localQueues.get(localName);
   if (queue) queue.latest = denied;
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
   if (waiter) await waiter.wait(attempt, leftMs, denied);
   else await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);
-  const { resources, elapsedMs } = call;
+  const { elapsedMs } = call;
   if (onEvent && waiter?.notified) emit(onEvent, { type: "woken", resources, elapsedMs });
-  await outlastCooldown(call, denied);
   call.pool?.chooseAgain(waiter?.place);
 }
 
