@@ -1,12 +1,12 @@
 /**
- * An attempt at a lock with a fencing token. `token.ts` defines which number that is, and when it
- * is certain.
+ * Agreeing on the fencing token of an attempt that a quorum granted. `token.ts` defines which
+ * number that is, and when it is certain.
  *
  * @module
  */
 import { agreeOnToken } from "./token.ts";
 import type { Settings } from "../options.ts";
-import { askToAcquire, askToRaiseCounters, type Counts, type Round } from "../quorum/round.ts";
+import { askToRaiseCounters, type Round } from "../quorum/round.ts";
 
 /**
  * The most rounds that raise counters to the token. Each further one is due to another lock in the
@@ -15,24 +15,20 @@ import { askToAcquire, askToRaiseCounters, type Counts, type Round } from "../qu
 const RAISES_MAX = 8;
 
 /**
- * Asks all nodes for the lock and has them count; then raises counters until those of a quorum are
- * equal. All raising together may take as long as one reply, so that the caller does not wait for
- * counters that cannot agree.
+ * Has nodes raise their counters until those of a quorum are equal. All raising together may take
+ * as long as one reply, so that the caller does not wait for counters that cannot agree.
  *
- * @param round The attempt; its counts are the result, with the token once a quorum has counted
- * alike.
+ * @param round The attempt, for which the nodes have counted; its counts are the result, with the
+ * token once a quorum has counted alike.
  * @param settings The settings of the call.
  */
-export async function askFenced(round: Round, settings: Settings): Promise<void> {
+export async function settleToken(round: Round, settings: Settings): Promise<void> {
   const { signal, nodeTimeoutMs, validityMs } = settings;
   const { nodeSet } = round;
-  const { nodes, quorum } = nodeSet;
-  const counts: Counts = { last: new Array(nodes.length).fill(undefined), min: 0 };
-  round.counts = counts;
-  await round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
+  const counts = round.counts!;
   let firstRaise: Round | undefined;
   for (let raises = 0; round.decision === "granted"; raises++) {
-    const { token, agreed } = agreeOnToken(counts.last, quorum);
+    const { token, agreed } = agreeOnToken(counts.last, nodeSet.quorum);
     if (agreed) counts.token = token;
     if (agreed || raises === RAISES_MAX || signal?.aborted || nodeSet.closed) return;
     const raising = round.follow({ counterFloor: Math.max(token, counts.min) });

@@ -73,7 +73,7 @@
  */
 import { LockHeldError } from "../errors.ts";
 import { emit } from "../events.ts";
-import { askFenced } from "../fencing/fenced_attempt.ts";
+import { settleToken } from "../fencing/fenced_attempt.ts";
 import { counterHint } from "../fencing/token.ts";
 import { askToAcquire, Round } from "../quorum/round.ts";
 import { CONNECTING_MS_MAX, type KeyPool, type RequestDetails } from "../quorum/quorum_node.ts";
@@ -116,25 +116,27 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       if (!attempts.enter() && !await waitForRoom(call)) throw refuseCrowded(call);
       const round = beginAttempt(call);
       await ask(call, round); // step 2: until the votes are decided
+      if (round.counts) await settleToken(round, call.settings);
       attempts.leave();
       held = conclude(call, round);
       if (held) break;
       call.noteSplit(round);
       throwIfOver(call, round);
       if (call.pool?.chooseAnother(round)) continue;
-      await (call.adopts === undefined ? waitToAskAgain(call, round) : waitToAdopt(call, round));
+      await (call.adopts ? waitToAdopt(call, round) : waitToAskAgain(call, round));
     }
   } catch (error) {
     return endWithout(call, error);
   } finally {
     client.endCall();
   }
-  const extending = call.settings.autoExtend ?? call.purpose === "use";
-  if (extending) renew(held);
+  call.throwIfEnded(held.round);
+  const isUsed = call.purpose === "use";
   const lock = new Lock(held);
-  if (call.purpose === "use") return lock; // `runUsing` delivers it, and releases it
-  deliver(call, held);
-  if (extending) held.endWith(lock);
+  if (call.settings.autoExtend ?? isUsed) {
+    renew(held);
+    if (!isUsed) held.endWith(lock); // `runUsing` releases it, even if the routine drops it
+  }
   return lock;
 }
 
@@ -150,18 +152,6 @@ function endWithout(call: LockCall, error: unknown): undefined {
 }
 
 /**
- * To be called in the tick in which the caller gets the lock. If the call has ended meanwhile, the
- * lock ends.
- *
- * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
- */
-export function deliver(call: LockCall, held: HeldLock): void {
-  if (!call.ended) return held.delivered();
-  held.withdraw();
-  call.throwIfEnded(held.round.votes);
-}
-
-/**
  * Waits while the client has too many attempts under way. If the call may not wait for others, it
  * waits for these without a limit, because each of them ends in bounded time.
  */
@@ -172,7 +162,7 @@ function waitForRoom(call: LockCall): Promise<boolean> {
 
 /** Begins an attempt, before its first byte is sent. */
 function beginAttempt(call: LockCall): Round {
-  const { client, settings: { ttlMs, label }, pool, waiter } = call;
+  const { client, settings: { ttlMs, label, fencing }, pool, waiter } = call;
   const ticket = waiter?.nextTicket(call.leftMs());
   const keyPool = pool?.beginAttempt(call.attempts === 0 && !ticket);
   const details = detailsOf(call, ticket, keyPool);
@@ -181,6 +171,7 @@ function beginAttempt(call: LockCall): Round {
   const value = client.newValue(label);
   const keys = pool ? [pool.key] : call.keys;
   const round = new Round(client, keys, value, ttlMs, details); // step 1: it reads the clocks
+  if (fencing) round.counts = { last: [], min: 0 };
   call.admitted = false;
   call.attempts++;
   round.connectingMs = call.waitMs === 0 ? CONNECTING_MS_MAX : call.leftMs(round.sinceMs);
@@ -207,15 +198,16 @@ function detailsOf(
   };
 }
 
-/** Asks every node once; with fencing tokens, again until the counters of a quorum agree. */
+/** Asks every node once. */
 function ask({ settings }: LockCall, round: Round): Promise<void> {
-  const { nodeTimeoutMs, validityMs, signal, fencing } = settings;
-  return fencing
-    ? askFenced(round, settings)
-    : round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
+  const { nodeTimeoutMs, validityMs, signal } = settings;
+  return round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
 }
 
-/** Looks at the clocks, and accepts the lock or undoes the attempt. */
+/**
+ * Looks at the clocks, and accepts the lock or undoes the attempt. If the call has ended, the lock
+ * does, too.
+ */
 function conclude(call: LockCall, round: Round): HeldLock | undefined {
   const { settings } = call;
   const { validityMs } = settings;
@@ -229,10 +221,11 @@ function conclude(call: LockCall, round: Round): HeldLock | undefined {
   if (!granted) undoAttempt(round); // step 5: before its listener can ask again
   if (settings.onEvent) reportAttempt(call, round, granted);
   if (!granted) return undefined;
-  if (call.ended) return void undoAttempt(round); // its listener may have ended it
   const held = new HeldLock(call.client, round, settings, call.locked);
   letNextAsk(call, held);
   if (settings.onEvent) reportAcquired(call, held);
+  if (call.ended) held.withdraw(); // in the tick of its grant: by a listener, for example
+  else held.delivered();
   return held;
 }
 

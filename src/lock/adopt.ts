@@ -44,9 +44,8 @@ const ATTEMPTS_MIN = 8;
  */
 export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> {
   const { client: { nodes, quorum, wheel }, settings, attempts, adopts } = call;
-  const { votes } = denied;
   const taken = !denied.unanswered && await isTaken(call);
-  call.throwIfEnded(votes);
+  call.throwIfEnded(denied);
   // Read now, because nodes that fail at once may decide a round before the others answer.
   if (denied.missing > nodes.length - quorum) {
     throw lost(call, denied, "a majority of the nodes no longer holds it");

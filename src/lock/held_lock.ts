@@ -77,19 +77,14 @@ export class HeldLock extends TimerEntry {
   /** The handle, if the lock ends when neither that nor a signal is left. */
   #handle: WeakRef<object> | undefined;
   #released: Promise<boolean> | undefined;
+  /** Whether its caller has it. */
+  #isDelivered = false;
   // What follows is set on few locks, so all others have no place for it.
   /**
    * What the program is called in: made by the call if it has a listener, else when the signal is
    * first read.
    */
   declare context?: OwnContext;
-  /** Until when its keys are to live at least, by the monotonic clock. */
-  declare keptUntilMs?: number;
-  /**
-   * Of an adopted lock that its caller has: until when nodes that have missed the adoption may
-   * still have the value that it replaces, by the monotonic clock.
-   */
-  declare formerUntilMs?: number;
   /** That it was lost before its release, if only the answers to that have shown it. */
   declare lostUnnoticed?: LockLostError;
 
@@ -173,9 +168,22 @@ export class HeldLock extends TimerEntry {
 
   /** For how long its keys are to live at least from now on, in milliseconds. */
   get keptMs(): number {
-    const { keptUntilMs } = this;
-    if (keptUntilMs === undefined) return 0;
-    return Math.max(keptUntilMs - this.client.wheel.clock.monotonicMs(), 0);
+    const atLeastMs = this.#atLeastMs;
+    // By the monotonic clock alone: a wall clock that steps ahead must not shorten it.
+    return atLeastMs > 0 ? Math.max(atLeastMs - this.round.ageMs, 0) : 0;
+  }
+
+  get #atLeastMs(): number {
+    return this.#isDelivered ? this.settings.atLeastMs : 0;
+  }
+
+  /**
+   * Of an adopted lock: for how long nodes that have missed the adoption may still have the value
+   * that it replaces, in milliseconds; not positive if that has to stay, or is over.
+   */
+  get formerMs(): number {
+    const { round } = this;
+    return this.#isDelivered && round.replaces !== undefined ? round.ttlMs - round.ageMs : 0;
   }
 
   /** Aborts when the lock is lost. Made when it is first read, because many callers never do. */
@@ -276,11 +284,7 @@ export class HeldLock extends TimerEntry {
 
   /** Its caller has it from now on. */
   delivered(): void {
-    const { client, settings: { atLeastMs }, round: { sinceMs, replaces, ttlMs } } = this;
-    // By the monotonic clock alone: a wall clock that steps ahead must not shorten it.
-    if (atLeastMs > 0) this.keptUntilMs = sinceMs + atLeastMs;
-    if (replaces === undefined) return;
-    this.formerUntilMs = client.wheel.clock.monotonicMs() + ttlMs;
+    this.#isDelivered = true;
   }
 
   /**
@@ -359,7 +363,7 @@ export class HeldLock extends TimerEntry {
   override onClosed(): void {
     if (this.#end) return this.#takeBack(0);
     // Its listener has closed the client: `withdraw` gives back what the caller does not have yet.
-    if (this.round.replaces !== undefined && this.formerUntilMs === undefined) return;
+    if (this.round.replaces !== undefined && !this.#isDelivered) return;
     this.lose("closed", new Error("the lock client was closed"));
   }
 
@@ -374,7 +378,7 @@ export class HeldLock extends TimerEntry {
     wheel.cancel(this);
     // mutation: doubtful-extension-stays
     if (delayMs > 0) wheel.schedule(this, wheel.clock.monotonicMs() + delayMs);
-    else takeBack(round, releaseOf(round, this.keptUntilMs));
+    else takeBack(round, releaseOf(round, this.#atLeastMs));
   }
 
   #runOut(): void {
@@ -400,11 +404,12 @@ export class HeldLock extends TimerEntry {
    * that could set a key. What an adoption has not replaced goes.
    */
   #finish(end: "released" | "handed-over" | LockLostError): void {
-    const { client: { wheel }, round, formerUntilMs } = this;
+    const { client: { wheel }, round } = this;
     this.#end = end;
     wheel.cancel(this);
+    const { formerMs } = this;
     // mutation: former-value-stays
-    if (formerUntilMs) deleteFormer(round, formerUntilMs - wheel.clock.monotonicMs());
+    if (formerMs > 0) deleteFormer(round, formerMs);
     round.cancel();
   }
 
@@ -416,7 +421,7 @@ export class HeldLock extends TimerEntry {
     // or until the client closes: then all are sent
     if (!client.releases.enter()) await client.releases.wait(Infinity);
     const { keptMs } = this;
-    const round = releaseOf(this.round, this.keptUntilMs);
+    const round = releaseOf(this.round, this.#atLeastMs);
     await round.ask(askToRelease, settings.nodeTimeoutMs);
     client.endCall();
     client.releases.leave();

@@ -189,11 +189,11 @@ export class LockCall {
   }
 
   /** Throws the reason of the signal, or a {@linkcode RedlockError} if the client is closed. */
-  throwIfEnded(votes?: readonly Vote[]): void {
+  throwIfEnded(asked?: Round): void {
     if (!this.ended) return;
     this.settings.signal?.throwIfAborted();
     const name = lockName(this.resources, this.pool !== undefined);
-    throw closedError(`${this.verb} ${name}`, this.resources, votes);
+    throw closedError(`${this.verb} ${name}`, this.resources, asked?.votes);
   }
 }
 
@@ -259,10 +259,9 @@ async function waitForCooldown(call: LockCall, denied: Round | undefined): Promi
  */
 export function throwIfOver(call: LockCall, denied: Round): void {
   const { client: { nodes, quorum } } = call;
-  const { votes } = denied;
-  call.throwIfEnded(votes);
+  call.throwIfEnded(denied);
   // a cooldown that has begun meanwhile is waited out
-  const hopeless = call.isUnanswered(denied) && isHopeless(votes, nodes.length, quorum);
+  const hopeless = call.isUnanswered(denied) && isHopeless(denied.votes, nodes.length, quorum);
   if (hopeless) throw refuse(call, denied);
 }
 

@@ -6,7 +6,6 @@
  */
 import { type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
-import type { Clock } from "../time/clock.ts";
 
 /**
  * Undoes an attempt that did not become a lock: its keys are deleted, or, if it is an adoption, get
@@ -44,19 +43,19 @@ export function takeBack(round: Round, release: QuorumRequest): void {
  * a pool, in shared mode, or whose keys may live on has left the queues when it was won.
  *
  * @param won The round that won the lock.
- * @param keptUntilMs Until when the keys are to live at least, by the monotonic clock. How long
- * that is yet, each node finds out when it is asked.
+ * @param atLeastMs For how long the keys are to live at least since that round began, in
+ * milliseconds. How long that is yet, each node finds out when it is asked.
  */
-export function releaseOf(won: Round, keptUntilMs: number | undefined): Round {
-  const { ticket, pool, mode, nodeSet: { wheel } } = won;
+export function releaseOf(won: Round, atLeastMs: number): Round {
+  const { ticket, pool, mode } = won;
   // mutation: at-least-is-forgotten
-  if (keptUntilMs !== undefined) return won.follow({ keptMs: restUntil(wheel.clock, keptUntilMs) });
+  if (atLeastMs > 0) return won.follow({ keptMs: restOf(won, atLeastMs) });
   return won.follow(ticket && !pool && !mode ? { ticket } : undefined);
 }
 
 /** Apart, because a closure costs the function that has it memory, even where it is not made. */
-function restUntil(clock: Clock, untilMs: number): () => number {
-  return () => untilMs - clock.monotonicMs();
+function restOf(won: Round, atLeastMs: number): () => number {
+  return () => atLeastMs - won.ageMs;
 }
 
 /**
@@ -68,7 +67,6 @@ function restUntil(clock: Clock, untilMs: number): () => number {
  * cannot be reached are asked when they are back.
  */
 export function deleteFormer(adoption: Round, ttlMs: number): void {
-  if (ttlMs <= 0) return;
   const { nodeSet: { nodes }, keys, replaces, wanted } = adoption;
   const request = { ...UNREAD, keys, value: replaces!, ttlMs };
   nodes.forEach((node, nodeIndex) => {

@@ -182,13 +182,13 @@ function report(lock: HeldLock, round: Round, extended: boolean): void {
  * @param missing Whether it has only found keys missing.
  */
 function fillIn(
-  { round: won, formerUntilMs = 0, fencingToken, client: { nodes, wheel } }: HeldLock,
+  { round: won, formerMs, fencingToken, client: { nodes } }: HeldLock,
   ttlMs: number,
   nodeIndex: number,
   missing: boolean,
 ): void {
   // mutation: adopted-lock-never-heals
-  const adopts = !missing && wheel.clock.monotonicMs() < formerUntilMs;
+  const adopts = !missing && formerMs > 0;
   if (!missing && !adopts) return;
   const node = nodes[nodeIndex];
   // mutation: filled-in-key-forgotten

@@ -8,7 +8,7 @@ import { thrownHere } from "../errors.ts";
 import { emit } from "../events.ts";
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { pause } from "../time/pause.ts";
-import { acquire, deliver } from "./acquire.ts";
+import { acquire } from "./acquire.ts";
 import { heldLock, type Lock } from "./lock.ts";
 import { LockCall } from "./lock_call.ts";
 
@@ -40,11 +40,11 @@ export async function runUsing<T>(call: LockCall, routine: Routine<T>): Promise<
   const held = heldLock(lock);
   const { settings: { signal }, client: { wheel } } = call;
   const abort = () => held.abort(signal!.reason);
-  deliver(call, held);
   wheel.ref(); // a routine may wait for nothing but the end of the lock
-  if (signal) onAbort(signal, abort);
   let result: T;
   try {
+    call.throwIfEnded(held.round);
+    if (signal) onAbort(signal, abort);
     result = await routine(lock);
     const lost = held.loseIfOver();
     if (lost) throw lost;

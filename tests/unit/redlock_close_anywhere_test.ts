@@ -155,9 +155,9 @@ for (const operation of OPERATIONS) {
   }
 }
 
-for (const how of ["abort", "close"] as const) {
+for (const [how, at] of [["abort", "attempt"], ["abort", "acquired"], ["close", "acquired"]]) {
   for (let microtasks = 0; microtasks <= 8; microtasks++) {
-    Deno.test(`${how} ${microtasks} microtasks after acquired runs no routine with a signal that has aborted`, async () => {
+    Deno.test(`${how} ${microtasks} microtasks after ${at} runs no routine with a signal that has aborted`, async () => {
       for (const method of ["using", "acquire", "tryAcquire"] as const) {
         const controller = new AbortController();
         const events: string[] = [];
@@ -168,7 +168,7 @@ for (const how of ["abort", "close"] as const) {
         };
         const onEvent = ({ type }: RedlockEvent) => {
           events.push(type);
-          if (type === "acquired") act();
+          if (type === at) act();
         };
         const cluster: Cluster = new Cluster(3, {
           onEvent,

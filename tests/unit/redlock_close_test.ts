@@ -98,7 +98,7 @@ for (const type of ["attempt", "acquired"]) {
     const error = await cluster.rejection(cluster.redlock.adopt(token, { onEvent }));
     assertInstanceOf(error, RedlockError);
     assertEquals(error.message, 'Cannot adopt lock "a": the lock client is closed');
-    assertEquals(events.slice(1), type === "attempt" ? [] : ["acquired", "handed-over"]);
+    assertEquals(events, ["attempt", "acquired", "handed-over"]);
     assert((await cluster.settle(cluster.peer().adopt(token))).held);
     await cluster.close();
   });
