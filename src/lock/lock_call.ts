@@ -292,11 +292,13 @@ async function waitForOthers(call: LockCall, denied: Round): Promise<void> {
   const queue = localQueues.get(localName);
   if (queue) queue.latest = denied;
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
-  if (waiter) await waiter.wait(attempt, leftMs, denied);
-  else await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);
+  const news = await waiter?.wait(attempt, leftMs, denied);
+  if (!waiter) {
+    await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);
+  }
   const { elapsedMs } = call;
-  if (onEvent && waiter?.notified) emit(onEvent, { type: "woken", resources, elapsedMs });
-  call.pool?.chooseAgain(waiter?.place);
+  if (onEvent && news?.notifiedBy) emit(onEvent, { type: "woken", resources, elapsedMs });
+  call.pool?.chooseAgain(news?.place);
 }
 
 /**

@@ -10,8 +10,8 @@
  * call; another for all readers of the keys, and for all calls for one pool.
  *
  * The other files in the order in which they are best read: `queued_waiter.ts` decides when the
- * first call asks, by what `ticket.ts` knows of its position on each node, by other clients' turns
- * (`watched_turn.ts`), and by clients of other libraries (`contended_resource.ts`).
+ * first call asks, by what `ticket.ts` knows of its position on each node, by what nodes have sent
+ * since (`news.ts`), and by clients of other libraries (`contended_resource.ts`).
  * `release_notifications.ts` knows which nodes notify this client, and `shared_clock.ts` the time
  * by which tickets are ordered.
  *
@@ -111,8 +111,8 @@ export class LocalQueues {
     const pause = new Pause(this.#nodeSet.wheel, limitMs, signal);
     this.#open(localName).calls.set(caller, pause.end);
     await pause.over;
-    const isLeft = this.#queues.get(localName)?.calls.delete(caller);
-    return !isLeft; // what let it go on took it out
+    const waitsYet = this.#queues.get(localName)?.calls.delete(caller);
+    return !waitsYet; // what lets it go on takes it out
   }
 
   /** The queue of that name, if a call waits or has waited. */
@@ -164,12 +164,8 @@ export class LocalQueues {
    * call joins them with its first request.
    */
   isContended({ localName, name, keys, pool }: Omit<WaitingCall, "mode">): boolean {
-    return this.#contended.has(name) || keys.length > 1 && !pool && this.#hasAny(keys) ||
-      this.#queues.get(localName)?.waiter !== undefined;
-  }
-
-  #hasAny(keys: readonly string[]): boolean {
-    return keys.some((key) => this.#contended.has(key));
+    return this.#contended.has(name) || this.#queues.get(localName)?.waiter !== undefined ||
+      keys.length > 1 && !pool && keys.some((key) => this.#contended.has(key));
   }
 
   /**
@@ -177,16 +173,12 @@ export class LocalQueues {
    * keys comes after them.
    */
   noteReleased(keys: readonly string[], othersWait: boolean): void {
-    this.#noteReleased(keysName(keys), othersWait);
-    if (keys.length > 1) { for (const key of keys) this.#noteReleased(key, othersWait); }
-  }
-
-  #noteReleased(name: string, othersWait: boolean): void {
-    // mutation: release-forgets-who-waits
-    if (othersWait) return void this.remember(name);
-    const { clock } = this.#nodeSet.wheel;
-    const isForeignSeen = this.#contended.get(name)?.isForeignSeen(clock.monotonicMs());
-    if (isForeignSeen === false) this.#contended.delete(name);
+    const nowMs = this.#nodeSet.wheel.clock.monotonicMs();
+    for (const name of keys.length > 1 ? [keysName(keys), ...keys] : keys) {
+      // mutation: release-forgets-who-waits
+      if (othersWait) this.remember(name);
+      else if (!this.#contended.get(name)?.isForeignSeen(nowMs)) this.#contended.delete(name);
+    }
   }
 
   /**
@@ -223,23 +215,27 @@ export class LocalQueues {
     return this.#readers.get(name)?.values().next().value;
   }
 
-  /** A call, or the lock, is done. If it was the first, the next call is. */
-  leave(localName: string, owner: Owner): void {
-    const readers = this.#readers.get(localName);
-    if (readers?.delete(owner) && readers.size === 0) this.#readers.delete(localName);
-    const queue = this.#queues.get(localName);
-    if (!this.isFirst(localName, owner)) return void queue?.calls.delete(owner);
+  /**
+   * A call, or the lock, is done. If it was the first, the next call is.
+   *
+   * @param name The name of the queue that it is in; of a lock in shared mode, that of its keys.
+   */
+  leave(name: string, owner: Owner): void {
+    const readers = this.#readers.get(name);
+    if (readers?.delete(owner) && readers.size === 0) this.#readers.delete(name);
+    const queue = this.#queues.get(name);
+    if (!this.isFirst(name, owner)) return void queue?.calls.delete(owner);
     const [next] = queue?.calls ?? [];
     if (!queue || !next) {
-      this.#remove(localName);
-      this.#queues.delete(localName);
+      this.#remove(name);
+      this.#queues.delete(name);
       queue?.waiter?.leave();
       return;
     }
     const [caller, goOn] = next;
     queue.calls.delete(caller);
-    this.#owners.set(localName, caller);
-    if (queue.waiter?.parked) this.dropWaiter(localName);
+    this.#owners.set(name, caller);
+    if (queue.waiter?.parked) this.dropWaiter(name);
     goOn();
   }
 

@@ -1,17 +1,17 @@
 /**
  * Waiting to be notified: this client's ticket in the queues of all clients for one lock.
  *
- * **What it knows** is in three objects: where it stands ({@linkcode Ticket}), when a turn of
- * another is over ({@linkcode WatchedTurn}), and how clients of other libraries share the lock
+ * **What it knows** is in three objects: where it stands ({@linkcode Ticket}), what nodes have sent
+ * it since it last asked ({@linkcode News}), and how clients of other libraries share the lock
  * ({@linkcode ContendedResource}). Whose turn it is, only the nodes know.
  *
  * **When it asks**: at the earliest of the times in {@linkcode Due}, because a notification is a
  * hint and never more.
  *
- * **In which order.** `nextTicket` begins an attempt: nodes answer it, and send messages, which
- * are kept as {@linkcode News}. If it fails, `wait` makes a new {@linkcode Due}. What nodes have
- * said by then sets times in it (`#planNotified`, `#hearVotes`), and so does what they say from
- * then on. The next attempt begins at the first of these times.
+ * **In which order.** `nextTicket` begins an attempt, and new {@linkcode News}. If the attempt
+ * fails, `wait` makes a new {@linkcode Due}. What nodes have sent (`#planByNews`) and answered
+ * (`#planByVotes`) sets times in it, and so does what they say from then on. The next attempt
+ * begins at the first of these times.
  *
  * **Its life.** It is made for the first call of this client that must wait. If that gives up, the
  * next call goes on with it. Once a call has the lock the waiter is parked, and the release takes
@@ -31,16 +31,16 @@ import type { Round } from "../quorum/round.ts";
 import { backoffMs } from "../time/backoff.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
-import { sorted, Ticket, type Wanted } from "./ticket.ts";
-import { WatchedTurn } from "./watched_turn.ts";
+import { News } from "./news.ts";
+import { Ticket, type Wanted } from "./ticket.ts";
 
 /** By how much longer each wait is than the one before if the vote was split. */
 const SPLIT_FACTOR = 4;
 /**
- * After so many split votes in a row it uses no turn at once either (see `Due.pacedUntilMs`).
- * Fewer may be by chance: others asked at the same time.
+ * After so many split votes in a row it rests although it has the turn. Fewer may be by chance:
+ * others asked at the same time.
  */
-const SPLITS_PACED = 3;
+const SPLITS_MAX = 3;
 /**
  * After this, or `retryDelayMaxMs` if that is longer, the first in the queue asks at the latest
  * though nothing has happened, in milliseconds; doubled each time.
@@ -73,34 +73,22 @@ const ROUND_TRIP_MS_MAX = 100;
  * come one by one.
  */
 const OVERTAKE_LATER_MS = 2;
-// How long it waits at most before it asks because other nodes can notify it, in milliseconds.
-/** A quorum can again. */
+/** How soon it asks if a quorum of nodes can notify it again, in milliseconds. */
 const RECOVERY_MS_MAX = 50;
-/** More than a quorum can. */
+/** How soon it asks if more than a quorum of nodes can notify it, in milliseconds. */
 const JOIN_MS_MAX = 1_000;
-// For how long at most it follows no notification if that was of no use, in milliseconds (`Due`).
-/** Nodes were in quarantine. */
-const PACE_MS_MAX = 250;
-/** A key was held: meanwhile others get the free one. */
-const VAIN_MS_MAX = 100;
-
-/** What nodes have sent the ticket since the last attempt began. */
-class News {
-  /** One bit a node: those that notified it, of a pool for the key that the first named. */
-  notifiedBy = 0;
-  /** That key. */
-  place: number | undefined;
-  /** Whether it is the ticket's turn on one of them; else it may only enter beside readers. */
-  hasTurn = false;
-}
+/** The longest rest after an attempt that nodes in quarantine made fail, in milliseconds. */
+const QUARANTINE_REST_MS_MAX = 250;
+/** The longest rest after one for several keys of which one was held, in milliseconds. */
+const HELD_REST_MS_MAX = 100;
 
 /**
  * For each reason to ask, when, by the monotonic clock; `Infinity`: it is no reason now. One more
- * is in {@linkcode WatchedTurn}.
+ * is {@linkcode News.turnEndMs}.
  */
 class Due {
-  /** Enough nodes have notified it (`#planNotified`); not before {@linkcode pacedUntilMs}. */
-  notifiedMs = Infinity;
+  /** Enough nodes have notified it. */
+  followMs = Infinity;
   /** A quorum of nodes should have nothing in the way, by what they answered. */
   freeMs = Infinity;
   /** The vote was split, so perhaps nobody has the lock. */
@@ -109,21 +97,14 @@ class Due {
   foreignMs = Infinity;
   /** Nothing has happened: the more often, the later. */
   idleMs = Infinity;
-  /** Too few nodes have answered. */
+  /** Too few nodes have answered, or too few can notify it. */
   pollMs = Infinity;
-  /** Other nodes can notify it than when it last asked, or too few can (`#joinMs`). */
+  /** More nodes can notify it than when it last asked. */
   joinMs = Infinity;
-  /**
-   * Until when it follows no notification, because that was of no use: nodes were in quarantine; or
-   * it asked for several keys, of which one was held.
-   */
-  pacedUntilMs = 0;
 }
 
 /** Waits in the queues, for one call after another until one has the lock. */
 export class QueuedWaiter implements TicketListener {
-  /** Whether a node had notified the ticket when the last wait was over. */
-  notified = false;
   /** The settings of the call that waits. */
   settings!: Settings;
   /** What is remembered of the lock that it waits for. */
@@ -136,11 +117,16 @@ export class QueuedWaiter implements TicketListener {
   readonly #nodeSet: NodeSet;
   readonly #keys: readonly string[];
   // From the beginning of an attempt, until that of the next.
-  #news = new News();
+  #news: News;
   // From the beginning of a wait, until that of the next.
   #due = new Due();
+  /**
+   * Until when it rests: follows no notification, unless it has the turn, because that was of no
+   * use. Nodes were in quarantine; or a key was held, and meanwhile others get the free one.
+   */
+  #restUntilMs = 0;
   /** The attempt before it, while its answers do not say yet where the ticket stands. */
-  #unheard: Round | undefined;
+  #denied: Round | undefined;
   /** Whether that was {@linkcode Round.unanswered}. */
   #unanswered = false;
   /** How long the slowest node took to answer it, in milliseconds. */
@@ -148,7 +134,8 @@ export class QueuedWaiter implements TicketListener {
   /** The wait itself, until it is over. */
   #pause: Pause | undefined;
   // As long as the waiter lives.
-  readonly #turn: WatchedTurn;
+  /** Whether a node had notified it when the last wait was over. */
+  #wasNotified = false;
   /** How often in a row it asked and no node notified it. */
   #idles = 0;
   /** How often in a row the vote was split. */
@@ -160,16 +147,9 @@ export class QueuedWaiter implements TicketListener {
     this.#keys = wanted.keys;
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
-    this.#turn = new WatchedTurn(nodeSet.quorum);
-    this.ticket = new Ticket(notifications, nodeSet, wanted, () => this.#hearVotes());
+    this.#news = new News(nodeSet.quorum);
+    this.ticket = new Ticket(notifications, nodeSet, wanted, () => this.#planByVotes());
     notifications.register(this.ticket.name, this);
-  }
-
-  /**
-   * Only with a pool: a key that is free for the ticket, or for another whose turn should be over.
-   */
-  get place(): number | undefined {
-    return this.notified ? this.#news.place : this.#turn.place;
   }
 
   /**
@@ -179,7 +159,7 @@ export class QueuedWaiter implements TicketListener {
    * @param leftMs How long the call waits yet, in milliseconds.
    */
   nextTicket(leftMs: number): QueueTicket | undefined {
-    this.#news = new News();
+    this.#news = new News(this.#nodeSet.quorum);
     return this.ticket.prepare(this.#nowMs, leftMs) ? this.ticket : undefined;
   }
 
@@ -196,36 +176,38 @@ export class QueuedWaiter implements TicketListener {
    * @param attempt How many attempts failed before the last, from 0.
    * @param limitMs The longest wait, in milliseconds.
    * @param denied The last attempt.
+   * @returns What nodes have sent since that attempt began.
    */
-  async wait(attempt: number, limitMs: number, denied: Round): Promise<void> {
+  async wait(attempt: number, limitMs: number, denied: Round): Promise<News> {
     const due = this.#due = new Due();
-    this.#unheard = denied;
+    this.#denied = denied;
     this.#unanswered = denied.unanswered;
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
     const inQuarantine = denied.votes.some(({ outcome }) => outcome === "quarantined");
-    if (denied.unanswered && inQuarantine) due.pacedUntilMs = this.#within(PACE_MS_MAX);
-    if (this.#news.notifiedBy !== 0) this.#planNotified();
+    const rests = denied.unanswered && inQuarantine;
+    this.#restUntilMs = rests ? this.#within(QUARANTINE_REST_MS_MAX) : 0;
+    if (this.#news.notifiedBy !== 0) this.#planByNews();
     due.pollMs = this.#nowMs + backoffMs(this.#random, this.settings, attempt);
     due.joinMs = this.#joinMs();
-    this.#hearVotes();
+    this.#planByVotes();
     await this.#sleepUntil(() => this.#dueMs(), limitMs);
-    this.#hearVotes(); // that came meanwhile
-    this.#unheard = undefined;
-    this.notified = this.#news.notifiedBy !== 0;
-    this.#turn.endMs = Infinity;
+    this.#planByVotes(); // that came meanwhile
+    this.#denied = undefined;
+    this.#wasNotified = this.#news.notifiedBy !== 0;
+    return this.#news;
   }
 
   /** When the first reason of all ends the wait. */
   #dueMs(): number {
-    const { notifiedMs, pacedUntilMs, ...others } = this.#due;
+    const { hasTurn, turnEndMs } = this.#news;
     // A turn it uses at once, because the others wait for it: unless too few nodes answered; or
     // the vote is split again and again, as it takes a free key from others where one is held.
     // mutation: several-keys-split-the-vote
-    const usesTurn = this.#news.hasTurn && !this.#unanswered && this.#splits < SPLITS_PACED;
-    const { concededUntilMs } = this.resource;
-    const followsMs = Math.max(notifiedMs, concededUntilMs, usesTurn ? 0 : pacedUntilMs);
+    const usesTurn = hasTurn && !this.#unanswered && this.#splits < SPLITS_MAX;
+    const { followMs, ...others } = this.#due;
+    const restUntilMs = Math.max(this.resource.concededUntilMs, usesTurn ? 0 : this.#restUntilMs);
     // mutation: unnotified-waiter-never-asks
-    return Math.min(followsMs, this.#turn.endMs, ...Object.values(others));
+    return Math.min(Math.max(followMs, restUntilMs), turnEndMs, ...Object.values(others));
   }
 
   /**
@@ -246,31 +228,31 @@ export class QueuedWaiter implements TicketListener {
     }
   }
 
-  onQueueMessage(nodeIndex: number, { notice, waitMs, place }: QueueMessage): void {
+  onQueueMessage(nodeIndex: number, { notice, waitMs = 0, place }: QueueMessage): void {
     const news = this.#news;
     if (notice === "turn" || notice === "beside") {
-      if (news.notifiedBy === 0) {
-        this.resource.concede(this.#nowMs, this.#random);
-        news.place = place;
-      }
-      if (place === news.place) news.notifiedBy |= 1 << nodeIndex;
-      if (notice === "turn") news.hasTurn = true;
+      if (news.notifiedBy === 0) this.resource.concede(this.#nowMs, this.#random);
+      news.onNotified(nodeIndex, place, notice === "turn");
       this.#idles = 0;
-      if (this.#pause) this.#planNotified();
-    } else if (this.#unanswered || !this.#turn.watch(place)) {
+      if (this.#pause) this.#planByNews();
+    } else if (this.#unanswered) {
       return;
     } else if (notice === "taken") {
-      this.#turn.onTaken(nodeIndex, this.#nowMs + waitMs! + this.#staggerMs);
+      news.onTaken(nodeIndex, place, this.#nowMs + waitMs + this.#staggerMs);
     } else {
-      this.#turn.onBegun(nodeIndex, this.#overMs(waitMs! + OVERTAKE_LATER_MS));
+      news.onWatch(nodeIndex, place, this.#overMs(waitMs + OVERTAKE_LATER_MS));
     }
     this.#pause?.end();
   }
 
   onSubscriptionChange(): void {
     this.ticket.onSubscriptionChange();
+    const due = this.#due;
     if (!this.#pause) return;
-    this.#due.joinMs = Math.min(this.#due.joinMs, this.#joinMs());
+    due.joinMs = Math.min(due.joinMs, this.#joinMs());
+    // It has relied on a quorum of nodes: without one it polls, and leaves the queues.
+    const polls = due.pollMs === Infinity && !this.#notifications.hasQuorum;
+    if (polls) due.pollMs = this.#nowMs + backoffMs(this.#random, this.settings, 0);
     this.#pause.end();
   }
 
@@ -289,51 +271,50 @@ export class QueuedWaiter implements TicketListener {
    * Plans to ask because of a notification: at once at the first, because the other nodes were
    * asked to release at the same time, and have done so before this client's request reaches them.
    */
-  #planNotified(): void {
+  #planByNews(): void {
     const { quorum } = this.#nodeSet;
-    // If the last ask followed a notification, too, several clients asked at once: it waits for
-    // more nodes, or for a time that differs from client to client.
-    const wanted = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
-    const few = bitCount(this.#news.notifiedBy) < (this.#unanswered ? quorum : wanted);
-    // What undoes an attempt notifies the next client. So while too few nodes answer, all would
-    // notify each other.
-    if (few && this.#unanswered) return;
-    // If the vote was split again, it waits longer, so that another may win.
-    const graces = this.#splits > 1 ? SPLIT_FACTOR ** 2 : 1;
-    const plannedMs = this.#nowMs + (few ? graces * this.#graceMs() : 0);
-    this.#due.notifiedMs = Math.min(this.#due.notifiedMs, plannedMs);
+    const nodes = bitCount(this.#news.notifiedBy);
+    let graceMs = 0;
+    if (this.#unanswered) {
+      // What undoes an attempt notifies the next client. So while too few nodes answer, all would
+      // notify each other.
+      if (nodes < quorum) return;
+    } else if (this.#wasNotified && nodes < Math.min(quorum, this.ticket.queuedCount)) {
+      // The last ask followed a notification, too, so several clients asked at once: it waits for
+      // more nodes, or for a time that differs from client to client. If the vote was split again,
+      // it waits longer, so that another may win.
+      graceMs = this.#graceMs() * (this.#splits > 1 ? SPLIT_FACTOR ** 2 : 1);
+    }
+    this.#due.followMs = Math.min(this.#due.followMs, this.#nowMs + graceMs);
   }
 
   /**
    * Once so many nodes have answered the last attempt that they show where the ticket stands, plans
    * by that when to ask though no node notifies it.
    */
-  #hearVotes(): void {
-    const standing = this.#unheard && this.ticket.standingAfter(this.#unheard);
+  #planByVotes(): void {
+    const standing = this.#denied && this.ticket.learn(this.#denied);
     if (!standing) return;
-    this.#unheard = undefined;
-    const { positions, needed, ahead, isLast, isHeld, foreign, split, freeInMs } = standing;
+    this.#denied = undefined;
+    const { ahead, isLast, isHeld, foreign, split, freeInMs, turn } = standing;
     const { retryDelayMs, retryDelayMaxMs } = this.settings;
     const due = this.#due;
     const nowMs = this.#nowMs;
-    if (foreign) this.resource.noteForeign(nowMs);
+    const askedInVain = this.#wasNotified && this.#keys.length > 1 && isHeld;
+    if (askedInVain) this.#restUntilMs = this.#within(HELD_REST_MS_MAX);
     this.#splits = split ? this.#splits + 1 : 0;
-    const askedInVain = this.notified && this.#keys.length > 1 && isHeld;
-    if (askedInVain) due.pacedUntilMs = this.#within(VAIN_MS_MAX);
-    // When the turns of those ahead are over on so many nodes that it can win.
-    const turns = sorted(positions.flatMap(({ turnMs, reserved }) => {
-      return turnMs > 0 && this.#turn.watch(reserved) ? turnMs : [];
-    }));
-    const turnMs = turns[Math.min(needed, turns.length) - 1];
-    const staggers = isLast ? Math.min(ahead - 1, LAST_STAGGERS_MAX) : ahead - 1;
-    if (turnMs) this.#turn.endAt(this.#overMs(turnMs + STAGGER_MS * staggers));
-    const times = 2 ** this.#idles++;
-    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * times * (1 + ahead);
-    due.idleMs = nowMs + Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
     if (split) due.splitMs = nowMs + this.#graceMs() * SPLIT_FACTOR ** this.#splits;
+    if (foreign) this.resource.noteForeign(nowMs);
     if (foreign && ahead === 0) {
       due.foreignMs = this.#within(this.resource.nextPollMsMax(nowMs, freeInMs, retryDelayMs));
     }
+    if (turn) {
+      const staggers = isLast ? Math.min(ahead - 1, LAST_STAGGERS_MAX) : ahead - 1;
+      this.#news.endAt(turn.reserved, this.#overMs(turn.turnMs + STAGGER_MS * staggers));
+    }
+    const times = 2 ** this.#idles++;
+    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * times * (1 + ahead);
+    due.idleMs = nowMs + Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
     const often = isLast || ahead <= AHEAD_MAX;
     this.#staggerMs = STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
     if (freeInMs > 0) due.freeMs = nowMs + freeInMs * (often ? 1 : times) + this.#staggerMs;
@@ -351,18 +332,13 @@ export class QueuedWaiter implements TicketListener {
   }
 
   /**
-   * When to ask because other nodes can notify the ticket than when it last asked; `Infinity` if
-   * that is no reason. Without a quorum of them, it polls, and leaves the queues. With one, it
-   * misses no release. But every node should have it: one that has not would notify another in its
-   * place, who could not win.
+   * When to ask because more nodes can notify the ticket than when it last asked; `Infinity` if
+   * that is no reason. With a quorum of them, it misses no release. But every node should have it:
+   * one that has not would notify another in its place, who could not win.
    */
   #joinMs(): number {
-    const { hasQuorum, isSubscribing } = this.#notifications;
-    const { isSent, canJoin, score, isQueued } = this.ticket;
-    if (!hasQuorum) {
-      return isSent ? this.#nowMs + backoffMs(this.#random, this.settings, 0) : Infinity;
-    }
-    if (isSubscribing || !canJoin) return Infinity;
+    const { canJoin, score, isQueued } = this.ticket;
+    if (!canJoin) return Infinity;
     if (score === 0) return this.#nowMs; // it was never sent
     return this.#within(isQueued ? JOIN_MS_MAX : RECOVERY_MS_MAX);
   }

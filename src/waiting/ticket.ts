@@ -5,7 +5,7 @@
  */
 import { PATIENCE_MS_MAX, PATIENCE_MS_MIN, POOL_SUFFIX } from "../quorum/queue_ticket.ts";
 import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
-import { bitCount, type NodeSet } from "../quorum/quorum_node.ts";
+import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import type { ReleaseNotifications } from "./release_notifications.ts";
 
@@ -33,12 +33,13 @@ export interface Wanted {
 
 /** Where a ticket stands, by what a quorum of nodes say together. */
 export interface Standing {
-  /** What those say that have put it in their queues. */
-  readonly positions: readonly QueuePosition[];
-  /** How many of them must grant beside those that did. */
-  readonly needed: number;
   /** When a quorum should have nothing in the way, from now, in milliseconds. */
   readonly freeInMs: number;
+  /**
+   * What that node says on which another's turn must be over for the ticket to win; `undefined`: it
+   * is no other's turn.
+   */
+  readonly turn: QueuePosition | undefined;
   /** How many tickets are ahead of it, where most are. */
   readonly ahead: number;
   /** Whether it is the last in a queue. */
@@ -73,20 +74,21 @@ export class Ticket implements QueueTicket {
    * answered. Their clocks show then when that was: a queue that it comes to later believes it.
    */
   #leastMs = 0;
-  /** Where the ticket stood when each node last put it in its queues. */
+  /**
+   * Where it stands on each node that has put it in its queues, and has been able to notify it
+   * since.
+   */
   readonly #positions: (QueuePosition | undefined)[] = [];
   /** When a node last said where it stands, by the monotonic clock. */
   #positionsMs = 0;
-  // Three sets of nodes, one bit a node.
-  /** Those that have been sent the ticket, so that it may be in their queues. */
+  /** One bit a node: those that have been sent the ticket, so that it may be in their queues. */
   #sentTo = 0;
   /**
-   * Those that it need not ask to join, because they could notify it when it last asked. One that
-   * no longer can is taken out; but not while a quorum of others has the ticket, which is enough.
+   * One bit a node: those that it need not ask to join, because they could notify it when it last
+   * asked. One that no longer can is taken out; but not while a quorum of others has the ticket,
+   * which is enough.
    */
   #joinedOn = 0;
-  /** Those that have put it in their queues, and have been able to notify it since. */
-  #queuedOn = 0;
   /**
    * Whether it left because its caller has a lock: a node that then puts it in its queues late is
    * asked to take it out.
@@ -115,7 +117,7 @@ export class Ticket implements QueueTicket {
 
   /** How many nodes have the ticket in their queues and can notify it. */
   get queuedCount(): number {
-    return bitCount(this.#queuedOn);
+    return this.#positions.filter((position) => position).length;
   }
 
   /** Whether these are a quorum: then no release is missed. */
@@ -123,14 +125,13 @@ export class Ticket implements QueueTicket {
     return this.queuedCount >= this.#nodeSet.quorum;
   }
 
-  /** Whether it may be in a queue. */
-  get isSent(): boolean {
-    return this.#sentTo !== 0;
-  }
-
-  /** Whether a node can notify it now that it should ask to join. */
+  /**
+   * Whether it should ask to join on more nodes: they can notify it now, a quorum of all can, and
+   * there are no others to wait for.
+   */
   get canJoin(): boolean {
-    return (this.#notifications.subscribed & ~this.#joinedOn) !== 0;
+    const { hasQuorum, isSubscribing, subscribed } = this.#notifications;
+    return hasQuorum && !isSubscribing && (subscribed & ~this.#joinedOn) !== 0;
   }
 
   /**
@@ -145,7 +146,7 @@ export class Ticket implements QueueTicket {
     const { subscribed, clock, hasQuorum } = this.#notifications;
     if (!hasQuorum) {
       this.leave();
-      this.#sentTo = this.#joinedOn = this.#queuedOn = 0;
+      this.#sentTo = this.#joinedOn = 0;
       this.#positions.length = 0;
       return false;
     }
@@ -172,8 +173,7 @@ export class Ticket implements QueueTicket {
     if (this.#hasWon) return this.#leaveNode(nodeIndex);
     const { clock, subscribed } = this.#notifications;
     clock.note(nodeIndex, { timeMs: position.timeMs, sentMs, receivedMs });
-    this.#queuedOn |= subscribed & 1 << nodeIndex;
-    this.#positions[nodeIndex] = position;
+    this.#positions[nodeIndex] = subscribed & 1 << nodeIndex ? position : undefined;
     this.#positionsMs = receivedMs;
     this.#onPosition();
   }
@@ -181,17 +181,19 @@ export class Ticket implements QueueTicket {
   /** A node that cannot notify the ticket may drop it. */
   onSubscriptionChange(): void {
     const { subscribed } = this.#notifications;
-    this.#queuedOn &= subscribed;
+    this.#positions.forEach((_, nodeIndex) => {
+      if (!(subscribed & 1 << nodeIndex)) delete this.#positions[nodeIndex];
+    });
     if (!this.isQueued) this.#joinedOn &= subscribed;
   }
 
   /**
-   * Where it stands after an attempt, once a quorum of nodes has granted it or put the ticket in
-   * their queues; agrees with them on a score. If theirs differ, it takes a later one that a quorum
-   * of them will have next time: else each contender may be the first on some nodes and on no
-   * quorum.
+   * Learns from an attempt where it stands, once a quorum of nodes has granted it or put the ticket
+   * in their queues; and agrees with them on a score. If theirs differ, it takes a later one that a
+   * quorum of them will have next time: else each contender may be the first on some nodes and on
+   * no quorum.
    */
-  standingAfter(denied: Round): Standing | undefined {
+  learn(denied: Round): Standing | undefined {
     const { granted, pending } = denied;
     const { quorum } = this.#nodeSet;
     const positions = this.#positions.flatMap((position, nodeIndex) => {
@@ -208,13 +210,14 @@ export class Ticket implements QueueTicket {
     const timesMs = sorted(positions.map((one) => one.remainingMs), Array(granted).fill(0));
     // those that have not answered may have nothing in the way
     const freeInMs = timesMs[Math.max(0, quorum - 1 - pending)];
+    const turns = positions.filter(({ turnMs }) => turnMs > 0)
+      .sort((one, other) => one.turnMs - other.turnMs);
     const ahead = Math.max(0, ...positions.map(({ ahead }) => ahead));
     // mutation: last-asks-ever-more-rarely
     const isLast = positions.some(({ ahead, length }) => ahead === length - 1);
     return {
-      positions,
-      needed: quorum - granted,
       freeInMs,
+      turn: turns[Math.min(quorum - granted, turns.length) - 1],
       ahead,
       isLast,
       isHeld: positions.some(({ value }) => value),
@@ -271,6 +274,6 @@ export class Ticket implements QueueTicket {
 }
 
 /** All these numbers, in ascending order. */
-export function sorted(...numbers: readonly number[][]): number[] {
+function sorted(...numbers: readonly number[][]): number[] {
   return numbers.flat().sort((one, other) => one - other);
 }

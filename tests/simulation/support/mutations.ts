@@ -161,11 +161,11 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "reply-goes-to-the-wrong-command": [sometimes(drop), "a reply goes to the command before"],
   // Waiting.
   "release-forgets-who-waits": [
-    drop,
+    never,
     "a client forgets that others wait for the lock that it releases",
   ],
   "unnotified-waiter-never-asks": [
-    becomes("Math.min(followsMs, this.#turn.endMs, others.pollMs, others.joinMs)"),
+    becomes("Math.min(Math.max(followMs, restUntilMs), turnEndMs, others.pollMs, others.joinMs)"),
     "nobody asks who is not notified",
   ],
   "several-keys-split-the-vote": [

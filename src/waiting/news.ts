@@ -1,0 +1,82 @@
+/**
+ * What nodes have sent a ticket since its last attempt began: that it may have the key, or until
+ * when another may.
+ *
+ * The other's turn is watched: the ticket asks when that is over; but if it was used, which is when
+ * a quorum of nodes says that the key was taken, when the key expires. If a lock has ended but
+ * keeps its key for a while, the end of that is watched like the end of a turn.
+ *
+ * @module
+ */
+import { bitCount } from "../quorum/quorum_node.ts";
+
+/** The news of one ticket. Of a pool, they are about one key that it may have, and one to watch. */
+export class News {
+  /** One bit a node: those that have notified the ticket. */
+  notifiedBy = 0;
+  /** Whether it is the ticket's turn on one of them; else it may only enter beside readers. */
+  hasTurn = false;
+  /**
+   * When another's turn is over, by the monotonic clock; or if it was used, when the key expires.
+   * `Infinity`: none is watched.
+   */
+  turnEndMs = Infinity;
+  /** The index of the pool's key that it may have; `undefined`: the ticket is for no pool. */
+  #ownPlace: number | undefined;
+  /** That of the key of which a turn is watched. */
+  #turnPlace: number | undefined;
+  /** One bit a node: those on which that key was taken since the turn began. */
+  #takenOn = 0;
+  readonly #quorum: number;
+
+  /** @param quorum On how many nodes the key must be taken for the turn to be used. */
+  constructor(quorum: number) {
+    this.#quorum = quorum;
+  }
+
+  /** Only with a pool: a key that the ticket may have, or may when another's turn is over. */
+  get place(): number | undefined {
+    return this.notifiedBy !== 0 ? this.#ownPlace : this.#turnPlace;
+  }
+
+  /** A node says that the ticket may have a key; only what is about the first such key counts. */
+  onNotified(nodeIndex: number, place: number | undefined, isTurn: boolean): void {
+    if (this.notifiedBy === 0) this.#ownPlace = place;
+    if (place === this.#ownPlace) this.notifiedBy |= 1 << nodeIndex;
+    if (isTurn) this.hasTurn = true;
+  }
+
+  /** It is another's turn, which ends at this time; if several are said, at the first. */
+  endAt(place: number | undefined, endMs: number): void {
+    if (this.#watch(place)) this.turnEndMs = Math.min(this.turnEndMs, endMs);
+  }
+
+  /** A node says that another's turn has begun, and when it ends. */
+  onWatch(nodeIndex: number, place: number | undefined, endMs: number): void {
+    if (!this.#watch(place)) return;
+    if (this.#takenOn & 1 << nodeIndex) this.#takenOn = 0; // and released again
+    // mutation: notified-first-never-overtaken
+    if (!this.#isUsed) this.endAt(place, endMs);
+  }
+
+  /** A node says that another took a key, and when it expires. */
+  onTaken(nodeIndex: number, place: number | undefined, expiryMs: number): void {
+    if (!this.#watch(place)) return;
+    this.#takenOn |= 1 << nodeIndex;
+    // mutation: first-overtaken-though-it-took-the-key
+    if (this.#isUsed) this.turnEndMs = expiryMs;
+  }
+
+  /** Watches the turn for this key, unless that for another is watched: then returns `false`. */
+  #watch(place: number | undefined): boolean {
+    if (place === this.#turnPlace) return true;
+    if (this.turnEndMs !== Infinity && !this.#isUsed) return false;
+    this.#turnPlace = place;
+    this.#takenOn = 0;
+    return true;
+  }
+
+  get #isUsed(): boolean {
+    return bitCount(this.#takenOn) >= this.#quorum;
+  }
+}
