@@ -31,9 +31,10 @@
  *
  * A connection that was lost is open again when the server has answered a PING behind the login.
  * Only one that has lived for two seconds resets the delay between attempts, because a proxy may
- * accept the login and end each connection. That a stream could be opened does not show that the
- * server is there: the system accepts it for one that hangs, a proxy for one that is down, and a
- * server may refuse by an error in place of the first reply.
+ * accept the login and end each connection; but the delay counts from when it was accepted. That a
+ * stream could be opened does not show that the server is there: the system accepts it for one that
+ * hangs, a proxy for one that is down, and a server may refuse by an error in place of the first
+ * reply.
  *
  * @module
  */
@@ -114,11 +115,9 @@ export class Connection implements WireOwner, DialerOwner {
   readonly #queue = new CommandQueue();
   readonly #login = new Login((refusal) => this.#onLoginEnd(refusal));
   readonly #dialer: Dialer;
-  /** Whether the server has served on this connection. */
-  #served = false;
   /**
-   * The last error reply on this connection, if the server has not served: probably the reason why
-   * it closes the connection.
+   * The last error reply on this connection, if that is not accepted: probably the reason why the
+   * server closes it.
    */
   #refusal: ReplyError | undefined;
   #state: State = "new";
@@ -190,9 +189,9 @@ export class Connection implements WireOwner, DialerOwner {
     }
     // A reply that arrives during `close` may need one more command, for a script that the server
     // does not know.
-    const open = this.#state === "ending" ||
+    const sends = this.#state === "ending" ||
       this.#state === "open" && (!this.#closing || this.#delivering);
-    if (!open && this.#state !== "connecting") {
+    if (!sends && this.#state !== "connecting") {
       return receiver.onFailure(this.#downError ??= this.#error("was closed"), context, tag);
     }
     try {
@@ -202,13 +201,10 @@ export class Connection implements WireOwner, DialerOwner {
     }
     // before it is written, because that may fail at once
     this.#queue.push(command.bytes, receiver, context, tag);
-    if (open) this.#wire!.flush();
+    if (sends) this.#wire!.flush();
   }
 
-  /**
-   * Part of {@linkcode DialerOwner}: drops a connection that was not ready within
-   * `connectTimeoutMs`.
-   */
+  /** Part of {@linkcode DialerOwner}: gives up a connection that took too long to be made. */
   timeOut(): void {
     if (!this.#dialer.dialing && !this.#wire) return; // it was dropped already
     const { connectTimeoutMs } = this.#options;
@@ -231,7 +227,7 @@ export class Connection implements WireOwner, DialerOwner {
     if (this.#state === "ending" || this.#options.takesMessage?.(reply)) return;
     const { queue } = this.#wire!;
     if (queue.sent === 0) return this.#onUnaskedReply(reply);
-    if (!this.#served && this.#login.due === 0) this.#onFirstReply(reply);
+    if (!this.#dialer.accepted && this.#login.due === 0) this.#onFirstReply(reply);
     this.#delivering = true;
     queue.settleFirst(reply);
     this.#delivering = false;
@@ -265,16 +261,16 @@ export class Connection implements WireOwner, DialerOwner {
     // mutation: server-that-hangs-counts-as-connected
     const again = this.#state === "down";
     // mutation: database-not-awaited
-    const awaited = again || address.database !== 0;
+    const alone = again || address.database !== 0;
     // so that nothing but the login is written until `#opened`
-    const queue = awaited ? new CommandQueue() : this.#queue;
+    const queue = alone ? new CommandQueue() : this.#queue;
     this.#login.begin(address, this.#options.clientName, again, queue);
     const limits = { ...this.#options, secrets: address.secrets };
     const wire = this.#wire = new Wire(transport, this, this.#wheel, queue, limits);
     wire.beginRead();
     if (this.#wire !== wire) return; // it is lost already
     if (this.#login.due === 0) this.#dialer.stop();
-    if (awaited) wire.flush();
+    if (alone) wire.flush();
     else this.#opened();
   }
 
@@ -297,17 +293,14 @@ export class Connection implements WireOwner, DialerOwner {
   }
 
   #onFirstReply(reply: RawReply): void {
-    if (reply instanceof ReplyError && !isServing(reply)) {
-      this.#refusal = reply;
-      return;
-    }
-    this.#served = true;
-    this.#refusal = undefined;
-    this.#onAccepted();
+    if (reply instanceof ReplyError && !isServing(reply)) this.#refusal = reply;
+    else this.#onAccepted();
   }
 
   #onAccepted(): void {
-    if (this.#dialer.accept()) this.#options.onAccepted?.();
+    this.#refusal = undefined;
+    this.#dialer.accept();
+    this.#options.onAccepted?.();
   }
 
   #onUnaskedReply(reply: RawReply): void {
@@ -352,7 +345,7 @@ export class Connection implements WireOwner, DialerOwner {
     this.#downError = this.#error(what, cause);
     const unknown = this.#error(what, cause, "unknown");
     // mutation: no-reconnect
-    if (!closing) this.#dialer.dialLater();
+    if (closing) this.#dialer.close();
     // mutation: sent-commands-count-as-unsent
     this.#queue.failAll(unknown, this.#downError);
     this.#onDrained?.();
@@ -362,7 +355,6 @@ export class Connection implements WireOwner, DialerOwner {
   #teardown(): void {
     this.#wheel.cancel(this.#ending);
     this.#dialer.stop();
-    this.#served = false;
     this.#refusal = undefined;
     const wire = this.#wire;
     this.#wire = undefined;

@@ -40,7 +40,7 @@ export interface DialerOwner {
   onStream(transport: Transport): void;
   /** Called if the stream could not be opened. */
   onNoStream(cause: unknown): void;
-  /** Called if stream and login were not ready in time. */
+  /** Called if stream and login took longer than `connectTimeoutMs`. */
   timeOut(): void;
 }
 
@@ -133,26 +133,28 @@ export class Dialer {
     });
   }
 
-  /** The server has accepted the login, or has served without one; returns whether that is new. */
-  accept(): boolean {
+  /** Whether the server has accepted the login, or has served without one. */
+  get accepted(): boolean {
+    return this.#acceptedMs < Infinity;
+  }
+
+  /** The server has accepted the connection. */
+  accept(): void {
     this.stop();
-    const isNew = this.#acceptedMs === Infinity;
-    if (isNew) this.#acceptedMs = this.#wheel.clock.monotonicMs();
-    return isNew;
+    this.#acceptedMs = this.#wheel.clock.monotonicMs();
   }
 
-  /** The stream is lost, or could not be opened. */
+  /** The stream is lost, or could not be opened: opens another one after a delay. */
   lose(): void {
-    const livedMs = this.#wheel.clock.monotonicMs() - this.#acceptedMs;
-    this.#acceptedMs = Infinity;
+    const { clock, random } = this.#wheel;
+    const livedMs = Math.max(clock.monotonicMs() - this.#acceptedMs, 0);
     if (livedMs >= LIVED_MS) this.#failures = 0;
-    this.endedEarly = livedMs >= 0 && livedMs < LIVED_MS ? this.endedEarly + 1 : 0;
-  }
-
-  /** Opens another stream after a delay. */
-  dialLater(): void {
-    const delayMs = backoffMs(this.#wheel.random, SERVER_BACKOFF, this.#failures++);
-    this.#retry = this.#wheel.after(delayMs, () => this.dial());
+    this.endedEarly = this.accepted && livedMs < LIVED_MS ? this.endedEarly + 1 : 0;
+    this.#acceptedMs = Infinity;
+    const delayMs = backoffMs(random, SERVER_BACKOFF, this.#failures++);
+    // It counts from the login: a connection that ends each second would be down as long otherwise.
+    const leftMs = Math.max(delayMs - livedMs, Math.min(delayMs, SERVER_BACKOFF.retryDelayMs));
+    this.#retry = this.#wheel.after(leftMs, () => this.dial());
   }
 
   /** Ends the attempt: it has succeeded, or is given up. */

@@ -152,7 +152,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   ],
   "database-not-awaited": [part(0), "selecting the database is not waited for"],
   "silent-connection-kept": [never, "a silent connection is kept"],
-  "no-reconnect": [never, "a lost connection is not made again"],
+  "no-reconnect": [always, "a lost connection is not made again"],
   "group-answers-the-neighbour": [
     becomes("replies[(index + 1) % replies.length] ?? null"),
     "a group answers a key with its neighbour's reply",

@@ -27,17 +27,21 @@ for (const fraction of [0, 0.5, 0.999_999]) {
   });
 }
 
-for (const [livedMs, again] of [[1_999, 0], [2_000, 1]] as const) {
-  test.open(`Connection ${again ? "begins with short delays again" : "still waits for long"} after one that lived for ${livedMs} ms`, async (bench) => {
+for (const [livedMs, shortMs] of [[0, 0], [300, 0], [1_000, 1], [1_999, 1], [2_000, 2]]) {
+  const lasts = ["long", "short", "short, and so is the next one"][shortMs];
+  test.open(`Connection waits, after one that was logged in for ${livedMs} ms, for a delay that is ${lasts}`, async (bench) => {
     bench.network.mode = "refuse";
     await bench.hangUp();
     await bench.clock.advance(10_000);
     await bench.reconnect();
     await bench.advance(livedMs);
     const { length } = bench.network.targets;
+    bench.network.mode = "refuse";
     await bench.hangUp();
-    await bench.advance(60);
-    assertEquals(bench.network.targets.length, length + again);
+    await bench.advance(55);
+    assertEquals(bench.network.targets.length - length, Math.min(shortMs, 1));
+    await bench.advance(105);
+    assertEquals(bench.network.targets.length - length, shortMs);
   });
 }
 
