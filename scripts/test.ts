@@ -239,9 +239,12 @@ async function runPart(
   const line = (test: TestResult) => `${name}: ${test.place}  ${test.name}`;
   if (isRepeatable(part) && failed.length > 0 && failed.length <= REPEATED_MAX) {
     const again = await runDeno(`${name}, once more`, part, argsToRepeat(args, failed), env);
-    const passed = again.results.filter((result) => result.outcome === "passed").map(line);
-    outcome.repeated.push(...failed.map(line).filter((test) => passed.includes(test)));
-    failed = failed.filter((test) => !passed.includes(line(test)));
+    const passed = ({ name }: TestResult) => {
+      const same = again.results.filter((result) => result.name === name);
+      return same.length > 0 && same.every((result) => result.outcome === "passed");
+    };
+    outcome.repeated.push(...failed.filter(passed).map(line));
+    failed = failed.filter((test) => !passed(test));
   }
   outcome.results.push(...results.map((result): TestResult => {
     return outcome.repeated.includes(line(result)) ? { ...result, outcome: "passed" } : result;

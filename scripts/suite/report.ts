@@ -5,9 +5,14 @@
  * @module
  */
 
+import { ROOT } from "../package/tools.ts";
+
 /** What became of one test. */
 export interface TestResult {
-  /** Where it stands: a file and a line, or the name of a runtime. */
+  /**
+   * Where it stands: a file and a line, or the name of a runtime. If a helper defined it, where in a
+   * file of tests it failed, as far as that is known.
+   */
   readonly place: string;
   readonly name: string;
   readonly outcome: "passed" | "failed" | "skipped";
@@ -21,6 +26,9 @@ const ESCAPES: readonly (readonly [character: string, escape: string])[] = [
   ["&", "&amp;"],
 ];
 
+/** A line of a file of tests in the stack of a failure. */
+const FRAME = /\bfile:\/\/(\S+_test\.ts:\d+)/;
+
 /** Reads a report. What a filter left out has no time in it, and is left out here too. */
 export function parseReport(xml: string): TestResult[] {
   return [...xml.matchAll(/<testcase ([^>]*? time="[^>]*?)(?:\/>|>(.*?)<\/testcase>)/gs)].map(
@@ -30,8 +38,10 @@ export function parseReport(xml: string): TestResult[] {
         return unescape(text);
       };
       const [file, line] = [value("classname"), value("line")];
+      const defined = line === "" ? file : `${file}:${line}`;
+      const [, frame = defined] = file.endsWith("_test.ts") ? [] : FRAME.exec(content) ?? [];
       return {
-        place: line === "" ? file : `${file}:${line}`,
+        place: frame.replace(`${ROOT}/`, "./"),
         name: value("name"),
         outcome: /<(failure|error)\b/.test(content)
           ? "failed"

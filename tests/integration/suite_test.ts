@@ -70,9 +70,9 @@ Deno.test("a test that fails is run once more, alone: if it passes, the run name
   const helper = "export const define = (name: string, fn: () => void) => Deno.test(name, fn);";
   await Deno.writeTextFile(join(folder.path, "helper.ts"), helper);
   for (
-    const [fails, place, count] of [
-      ["0", "helper.ts:1", "3 passed, 0 failed"],
-      ["1", "some_test.ts:6", "2 passed, 1 failed"],
+    const [fails, count] of [
+      ["0", "3 passed, 0 failed"],
+      ["1", "2 passed, 1 failed"],
     ]
   ) {
     const { code, stdout } = await plainCommand(Deno.execPath(), {
@@ -84,7 +84,7 @@ Deno.test("a test that fails is run once more, alone: if it passes, the run name
     assertStringIncludes(output, count);
     const [, repeated = ""] = output.split("Failed beside other tests, passed alone:\n");
     assertMatch(repeated, /^ {2}docs: /u);
-    assertStringIncludes(repeated, `/${place}  is (once) in the way\n`);
+    assertStringIncludes(repeated, `/some_test.ts:6  is (once) in the way\n`);
     assertEquals([code, /^Failed:\n.* fails$/mu.test(output)], [Number(fails), fails === "1"]);
   }
 });
