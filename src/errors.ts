@@ -200,7 +200,7 @@ export function quoted(resource: string): string {
 }
 
 /** `lock "a"`, `any of locks "a", "b"` or, of many, the first five `and 3 more`, for messages. */
-export function lockName(resources: readonly string[], any = false): string {
+export function lockName(resources: readonly string[], any?: boolean): string {
   const names = resources.slice(0, RESOURCES_SHOWN_MAX).map(quoted).join(", ");
   const more = resources.length - RESOURCES_SHOWN_MAX;
   const name = `${any ? "any of " : ""}${resources.length === 1 ? "lock" : "locks"} ${names}`;
@@ -243,10 +243,10 @@ export function lossError(...details: Parameters<typeof lostError>): LockLostErr
  * got it. To remember the stack of each call would cost more than the rest of its lock.
  */
 export function thrownHere<T>(error: T): T {
-  if (error instanceof LockLostError && withoutCaller.delete(error)) {
+  const lost = error as LockLostError;
+  if (withoutCaller.delete(lost)) {
     const { stack = "" } = new Error();
-    const at = stack.indexOf("\n");
-    if (at >= 0) error.stack = `${error.name}: ${error.message}${stack.slice(at)}`;
+    lost.stack = stack.replace(/^.*/u, () => `${lost.name}: ${lost.message}`);
   }
   return error;
 }

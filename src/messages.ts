@@ -159,13 +159,11 @@ export interface Held {
 /** The error of a call that did not get its lock because it is held, or in its cooldown. */
 export function lockHeldError(held: Held): LockHeldError {
   const { resources, votes, nodeCount, waitedMs, remainingMs, waiters, holders } = held;
-  const { cooldownLeftMs = 0 } = held;
-  const cooling = cooldownLeftMs > 0;
   const parts = [
     obstacle(held),
     ...(waitedMs === undefined ? [] : [`waited ${Math.round(waitedMs)} ms`]),
-    ...(remainingMs !== undefined && !cooling ? [keyText(held, remainingMs)] : []),
-    ...(votes.length > 0 && !cooling ? [voteCount(votes, nodeCount)] : []),
+    ...(remainingMs !== undefined ? [keyText(held, remainingMs)] : []),
+    ...(votes.length > 0 ? [voteCount(votes, nodeCount)] : []),
   ];
   const message = `Cannot acquire ${lockName(resources, held.any)}: ${parts.join("; ")}`;
   const cause = nodeErrors(votes);

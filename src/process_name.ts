@@ -16,7 +16,7 @@ export interface Globals {
   };
   readonly navigator?: { readonly userAgent?: string };
   readonly process?: {
-    readonly pid?: number;
+    readonly pid: number;
     getBuiltinModule?(name: "os"): { hostname(): string } | undefined;
   };
 }
@@ -46,13 +46,12 @@ export function nameIn(globals: Globals): string {
     // its emulation of Node makes a name up
     if (navigator?.userAgent === "Cloudflare-Workers") return "";
     const { process } = globals; // last, because in Deno it loads what emulates Node
-    return joined(process?.getBuiltinModule?.("os")?.hostname(), process?.pid);
+    return joined(process!.getBuiltinModule!("os")!.hostname(), process!.pid);
   } catch {
     return ""; // a name is not worth a failure
   }
 }
 
-function joined(host: string | undefined, pid: number | undefined): string {
-  if (!host || !pid) return "";
+function joined(host: string, pid: number): string {
   return host.replaceAll(/[^!-~]/gu, "?").slice(0, LENGTH_MAX - 1 - `${pid}`.length) + `:${pid}`;
 }

@@ -76,7 +76,7 @@ export function checkResources(
   attempt: string,
   resource: string | readonly string[],
   keyPrefix: string,
-  any = false,
+  any?: boolean,
 ): readonly string[] {
   if (any && !Array.isArray(resource)) {
     throw new TypeError(`Cannot ${attempt} as 'resource' must be an array if 'any' is true`);

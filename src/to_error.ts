@@ -59,18 +59,17 @@ export function messageOf(thrown: unknown): string {
 
 function copyOf(thrown: unknown, message = messageOf(thrown)): Error {
   const error = new Error(cut(message));
-  if (!isObject(thrown)) return error;
   const [name, code] = [textOf(thrown, "name"), textOf(thrown, "code")];
   if (name) error.name = cut(name);
   if (code) Reflect.set(error, "code", cut(code));
-  if (attempt(() => Reflect.get(thrown, "permanent")) === true) {
+  if (attempt(() => Reflect.get(thrown as object, "permanent")) === true) {
     Reflect.set(error, "permanent", true);
   }
   return error;
 }
 
-function textOf(thrown: object, name: string): string | undefined {
-  const text = attempt(() => Reflect.get(thrown, name));
+function textOf(thrown: unknown, name: string): string | undefined {
+  const text = attempt(() => Reflect.get(thrown as object, name));
   return typeof text === "string" ? text : undefined;
 }
 
