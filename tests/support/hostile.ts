@@ -25,6 +25,7 @@ export const HOSTILE: Readonly<Record<string, () => unknown>> = {
   "a revoked proxy of an error": () => revoked(new Error("x")),
   "an error whose message is a number": () => Object.assign(new Error(), { message: 5 }),
   "an error whose message is a symbol": () => Object.assign(new Error(), { message: Symbol("x") }),
+  "an error whose name is a symbol": () => Object.assign(new Error(), { name: Symbol("x") }),
   "an error whose message throws": () => throwing(new Error("x"), "message"),
   "an error whose name throws": () => throwing(new Error("x"), "name"),
   "an error whose stack throws": () => throwing(new Error("x"), "stack"),

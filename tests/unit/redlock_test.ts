@@ -31,6 +31,7 @@ for (
     ["an empty object among nodes", [{}], TypeError, NOT_NODES],
     ["null among nodes", [null], TypeError, NOT_NODES],
     ["an address among nodes", ["redis://h"], TypeError, NOT_NODES],
+    ["a node without a name", [{ ...HALF, name: 1 }], TypeError, NOT_NODES],
     ["a name alone among nodes", [{ name: "n" }], TypeError, NOT_NODES],
     ["a node that cannot release", [HALF], TypeError, "node n has no method 'release'"],
     ["one node twice", Array(2).fill(nodesOf(1)[0]), TypeError, "two nodes have the name node0"],

@@ -3,10 +3,19 @@ import { messageOf, toError } from "../../src/to_error.ts";
 import { HOSTILE } from "../support/hostile.ts";
 
 Deno.test("toError() makes an error of everything else, with its message", () => {
-  const messages = ["text", 5, Symbol("s"), { message: "of an object" }, null].map((thrown) =>
-    toError(thrown).message
-  );
-  assertEquals(messages, ["text", "5", "Symbol(s)", "of an object", "null"]);
+  const object = { name: "E", message: "of an object" };
+  const errors = ["text", 5, Symbol("s"), object, {}, null].map(toError);
+  const messages = ["text", "5", "Symbol(s)", "of an object", "[object Object]", "null"];
+  assertEquals(errors.map(({ message }) => message), messages);
+  for (const error of errors) {
+    assertEquals([error instanceof Error, "permanent" in error], [true, false]);
+  }
+});
+
+Deno.test("toError() calls no accessor of an error, and keeps none", () => {
+  let calls = 0;
+  const error = Object.defineProperty(new Error("x"), "detail", { get: () => ++calls });
+  assertEquals(["detail" in toError(error), calls], [false, 0]);
 });
 
 Deno.test("toError() copies name, code and permanence of an error that it cannot keep", () => {

@@ -46,7 +46,7 @@ Deno.test("readToken() refuses everything that is no token, and shows nothing of
         base64url("null"),
       ],
       ...[json(), json(2), json(1, VALUE, 10, 0, "a"), json("2", VALUE, 10, 0, "a")],
-      ...[VALUE.slice(1), `${DIGITS}:`, DIGITS, VALUE.toUpperCase(), 7].map((value) =>
+      ...[VALUE.slice(1), `${DIGITS}:`, DIGITS, VALUE.toUpperCase(), 7, [VALUE]].map((value) =>
         json(2, value, 10, 0, "a")
       ),
       ...["10", -1, 0.5, 86_400_001, null].flatMap((ms) => [

@@ -13,6 +13,7 @@ const OPTIONS = { nodeTimeoutMs: 100 };
 type Diagnose = (timeoutMs: number) => Promise<NodeDiagnosis>;
 
 const answer: Diagnose = () => Promise.resolve(DIAGNOSIS);
+const nested = () => Promise.resolve({ ...DIAGNOSIS, refused: { SET: {} } } as never);
 const hang: Diagnose = () => new Promise(() => {});
 
 /** Nodes with these ways to be diagnosed; `undefined` cannot be diagnosed. */
@@ -43,6 +44,8 @@ for (
       throw new Error("thrown");
     }, "thrown"],
     ["gives no report", () => Promise.resolve(undefined!), "its diagnose() gave no report"],
+    ["gives null", () => Promise.resolve(null!), "its diagnose() gave no report"],
+    ["gives a report in a report", nested, "its report is nested too deep"],
     ["hangs", hang, "no answer within 100 ms"],
   ] as const
 ) {
@@ -127,9 +130,11 @@ Deno.test("check() makes texts of nodes one line, without control characters, of
   }
 });
 
-Deno.test("check() returns plain data", async () => {
-  const cluster = clusterOf(answer, hang, undefined, undefined);
+Deno.test("check() returns plain data, without what is of a wrong type", async () => {
+  const wrong = () => Promise.resolve({ ...DIAGNOSIS, uptimeMs: "1", refused: null } as never);
+  const cluster = clusterOf(answer, hang, undefined, wrong);
   const report = await checkAll(cluster);
+  assertEquals(report.nodes[3], { name: "node3", reachable: true, ...DIAGNOSIS });
   assertEquals(JSON.parse(JSON.stringify(report)), report);
 });
 
