@@ -18,6 +18,7 @@ import { backoffMs } from "../time/backoff.ts";
 import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
 import { keysName, readersName } from "../resources.ts";
+import type { News } from "../waiting/news.ts";
 import type { QueuedWaiter } from "../waiting/queued_waiter.ts";
 import type { ClientState } from "./client_state.ts";
 import type { HandedOver } from "./hand_over_token.ts";
@@ -274,31 +275,31 @@ export function throwIfOver(call: LockCall, denied: Round): void {
  * @throws What {@linkcode waitToAsk} throws.
  */
 export async function waitToAskAgain(call: LockCall, denied: Round): Promise<void> {
-  const { client: { localQueues }, localName } = call;
+  const { client: { localQueues }, localName, settings: { onEvent } } = call;
   if (call.waitMs === 0 && call.split && call.retries < SPLIT_RETRIES_MAX) {
     return await pauseAfterSplit(call, denied);
   }
   if (call.leftMs() <= 0) throw refuse(call, denied);
   // only a reader may be behind another, with which it may enter then
-  if (localQueues.claim(localName, call)) await waitForOthers(call, denied);
+  if (localQueues.claim(localName, call)) {
+    const news = await waitForOthers(call, denied);
+    const { resources, elapsedMs } = call;
+    if (onEvent && news?.notifiedBy) emit(onEvent, { type: "woken", resources, elapsedMs });
+    call.pool?.chooseAgain(news?.place);
+  }
   for (let wait; (wait = waitToAsk(call, denied));) await wait;
 }
 
-/** Waits as the first of its client: for a notification, or it polls. */
-async function waitForOthers(call: LockCall, denied: Round): Promise<void> {
-  const { client: { localQueues, wheel }, localName, settings, resources } = call;
-  const { onEvent, signal } = settings;
+/** Waits as the first of its client: for news of the nodes, or it polls. */
+function waitForOthers(call: LockCall, denied: Round): Promise<News | void> {
+  const { client: { localQueues, wheel }, localName, settings } = call;
   const waiter = call.waiter ??= localQueues.waiterFor(call, settings);
   const queue = localQueues.get(localName);
   if (queue) queue.latest = denied;
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
-  const news = await waiter?.wait(attempt, leftMs, denied);
-  if (!waiter) {
-    await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);
-  }
-  const { elapsedMs } = call;
-  if (onEvent && news?.notifiedBy) emit(onEvent, { type: "woken", resources, elapsedMs });
-  call.pool?.chooseAgain(news?.place);
+  if (waiter) return waiter.wait(attempt, leftMs, denied);
+  const delayMs = backoffMs(wheel.random, settings, attempt);
+  return pause(wheel, Math.min(delayMs, leftMs), settings.signal);
 }
 
 /**
