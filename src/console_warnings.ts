@@ -47,7 +47,7 @@ export function watchNodes(wheel: TimerWheel, nodeCount: number): EventListener 
     wheel.after(UNREACHABLE_MS, () => {
       if (unreachable.get(node) !== error) return; // it was reachable meanwhile
       const left = nodeCount - unreachable.size;
-      writeOnce(wheel, unreachableText(node, error, left, nodeCount));
+      warnOnce(wheel, unreachableText(node, error, left, nodeCount));
     });
   };
 }
@@ -68,7 +68,7 @@ export function warnOfFailedTerm(event: Extract<RedlockEvent, { type: "lead-fail
  * closes none.
  */
 export function warnOfManyClients(): void {
-  writeOnce(allClients, manyClientsText());
+  warnOnce(allClients, manyClientsText());
 }
 
 /** The text about clients that nobody closes. */
@@ -77,11 +77,6 @@ export function manyClientsText(): string {
     `${CLIENTS_OPEN_MAX} lock clients are open, each with connections of its own`,
     "Create one client for all calls, or close each after its use",
   );
-}
-
-/** Warns of a lost lock, if it is the client's first. */
-export function warnOfLoss(client: Owner, event: LostEvent): void {
-  writeOnce(client, lostText(event));
 }
 
 /**
@@ -118,7 +113,8 @@ function text(what: string, effect: string): string {
   return `@hasp/redlock: ${what}. ${effect}. ${ADVICE}`;
 }
 
-function writeOnce(owner: Owner, text: string): void {
+/** Warns, unless the owner has warned before. */
+export function warnOnce(owner: Owner, text: string): void {
   if (owner.closed || warned.has(owner)) return;
   warned.add(owner);
   // a program may have replaced the console

@@ -228,6 +228,15 @@ export function lostError(
   return new LockLostError(message, { resources, votes, reason, cause });
 }
 
+/**
+ * The cause of a loss if a majority of the nodes denied. Of several keys, no node says which are
+ * gone.
+ */
+export function keysGone(keys: readonly string[], note = ""): Error {
+  const what = keys.length > 1 ? "all of its keys" : "it";
+  return new Error(`a majority of the nodes no longer holds ${what}${note}`);
+}
+
 /** Errors that a timer has made, so that their stacks name no caller. */
 const withoutCaller = /* @__PURE__ */ new WeakSet<object>();
 

@@ -39,8 +39,8 @@ export type RedlockEvent =
     /** The number of this attempt within its call, from 1. */
     readonly attempt: number;
     /**
-     * Whether a quorum granted the lock in time. Then `acquired` follows. If the call was aborted in
-     * the same tick, or the client closed, the call rejects, and the lock ends.
+     * Whether a quorum granted the lock in time. Then `acquired` follows. If the call was aborted
+     * in the same tick, or the client closed, the call rejects, and the lock ends.
      */
     readonly granted: boolean;
   })

@@ -213,8 +213,7 @@ type Optional = "signal" | "nodeTimeoutMs" | "autoExtend" | "onEvent";
 
 /** Options with their defaults. */
 type CompleteOptions = Readonly<
-  & Required<Omit<RedlockOptions, Optional>>
-  & { [Name in Optional]: RedlockOptions[Name] | undefined }
+  Required<Omit<RedlockOptions, Optional>> & Pick<RedlockOptions, Optional>
 >;
 
 /** The options with defaults, checked, and what follows from them. */
@@ -224,30 +223,23 @@ export interface Settings extends CompleteOptions {
   readonly validityMs: number;
 }
 
-/** Every option with its default; that of `nodeTimeoutMs` follows from the TTL. */
-const DEFAULTS: CompleteOptions = {
+/** The defaults of the options that have one; that of `nodeTimeoutMs` follows from the TTL. */
+const DEFAULTS: Omit<CompleteOptions, Optional | "label"> = {
   ttlMs: 30_000,
   waitMs: 10_000,
-  signal: undefined,
-  nodeTimeoutMs: undefined,
   driftFactor: 0.01,
   retryDelayMs: 100,
   retryDelayMaxMs: 2_000,
   notify: true,
   fencing: false,
-  autoExtend: undefined,
   extensionsMax: Infinity,
   keyPrefix: "",
-  label: "",
   restartGuardMs: 0,
   cooldownMs: 0,
   any: false,
   mode: "exclusive",
   atLeastMs: 0,
-  onEvent: undefined,
 };
-/** The names of all options of the lock. */
-export const LOCK_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(DEFAULTS);
 
 /** A label: see {@linkcode RedlockOptions.label}. */
 const LABEL = /^[ -~]{0,64}$/u;
@@ -291,6 +283,8 @@ export const RULES: Rules<keyof CompleteOptions> = {
   atLeastMs: FINITE,
   onEvent: FUNCTION,
 };
+/** The names of all options of the lock. */
+export const LOCK_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(RULES);
 
 /**
  * The options of a client, and the settings of its calls: those of the last call are kept, because
@@ -345,7 +339,7 @@ export class LockOptions {
 function hasAllOf(options: RedlockOptions, others: RedlockOptions): boolean {
   for (const name in others) {
     const key = name as keyof RedlockOptions;
-    if (!(key in DEFAULTS) || options[key] !== others[key]) return false;
+    if (!(key in RULES) || options[key] !== others[key]) return false;
   }
   return true;
 }

@@ -17,7 +17,7 @@
  *
  * @module
  */
-import { type LockLostError, lostError } from "../errors.ts";
+import { keysGone, type LockLostError, lostError } from "../errors.ts";
 import type { Round } from "../quorum/round.ts";
 import { backoffMs } from "../time/backoff.ts";
 import { Pause, pause } from "../time/pause.ts";
@@ -48,9 +48,10 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   call.throwIfEnded(denied);
   // Read now, because nodes that fail at once may decide a round before the others answer.
   if (denied.missing > nodes.length - quorum) {
-    throw lost(call, denied, "a majority of the nodes no longer holds it");
+    throw lost(call, denied, keysGone(denied.keys));
   }
-  if (taken) throw lost(call, denied, "somebody else holds it", adopts!.keptMs > 0);
+  const isKept = adopts!.keptMs > 0;
+  if (taken) throw lost(call, denied, new Error("somebody else holds it"), isKept);
   const answered = denied.pending === 0 && !denied.unanswered &&
     denied.votes.every(({ outcome }) => outcome !== "timed-out");
   const split = answered && attempts < ATTEMPTS_MIN;
@@ -88,11 +89,11 @@ async function isTaken({ client, keys, settings, adopts }: LockCall): Promise<bo
  * @param isKept Whether it stays until its TTL is over: `atLeastMs` keeps it, and somebody may give
  * it back after an adoption that came too late.
  */
-function lost(call: LockCall, denied: Round, why: string, isKept = false): LockLostError {
+function lost(call: LockCall, denied: Round, cause: Error, isKept = false): LockLostError {
   const { votes, ttlMs } = denied;
   // mutation: dead-value-stays
   if (!isKept) deleteFormer(denied, ttlMs);
-  const error = lostError("adopt", call.resources, votes, "gone", new Error(why));
+  const error = lostError("adopt", call.resources, votes, "gone", cause);
   reportRefusal(call, "gone", votes);
   return error;
 }

@@ -18,6 +18,7 @@
  * @module
  */
 import {
+  keysGone,
   LockLostError,
   type LockLostReason,
   lockName,
@@ -38,7 +39,7 @@ import { whyOver } from "./why_over.ts";
 import { keepsSignals } from "../time/clock.ts";
 import { OwnContext } from "../time/own_context.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
-import { warnOfLoss } from "../console_warnings.ts";
+import { lostText, warnOnce } from "../console_warnings.ts";
 import { driftMs, expiryMarginMs } from "../time/validity.ts";
 
 /**
@@ -447,7 +448,7 @@ export class HeldLock extends TimerEntry {
     // Keys may have expired on the way, and a client that sends twice may have released it itself.
     const isEarly = !confirmed && wasActive && this.endMs > this.#nowMs;
     if (isEarly && !client.nodes.some(({ resends }) => resends)) {
-      const cause = new Error("a majority of the nodes no longer holds it");
+      const cause = keysGone(round.keys, ", as its release has shown");
       this.lostUnnoticed = lossError("keep", resources, round.votes, "gone", cause);
       this.#emitLost("gone", cause);
     }
@@ -477,7 +478,7 @@ export class HeldLock extends TimerEntry {
     const { client, resources, heldMs, settings: { onEvent } } = this;
     const event = { type: "lost", resources, reason, cause, heldMs } as const;
     if (onEvent) emit(onEvent, event);
-    else warnOfLoss(client, event);
+    else warnOnce(client, lostText(event));
   }
 }
 

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { lostError } from "../errors.ts";
+import { keysGone, lostError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { quorumError } from "../messages.ts";
 import { askToAcquire, askToExtend, type Round } from "../quorum/round.ts";
@@ -69,7 +69,7 @@ async function tryExtend(
   }
   if (round.deniedByMajority) {
     unconfirmed.push(round); // it says why, and not one that began later
-    lock.lose("gone", new Error("a majority of the nodes no longer holds it"));
+    lock.lose("gone", keysGone(round.keys));
   }
   return extended ? undefined : round.votes;
 }

@@ -137,6 +137,9 @@ const SET_ADVICE: ReadonlyMap<string, string> = new Map([
   ["READONLY", INDEPENDENT],
 ]);
 
+/** What fails if a server is full: a call that waits leaves the queue first, which makes room. */
+const OUT_OF_MEMORY = "at most calls that wait get a lock there";
+
 /** Further advice if a right is missing: it may be there for the keys that locks have. */
 const PREFIX_ADVICE =
   ". If all your locks begin with a prefix, set it as 'keyPrefix', and check again";
@@ -192,7 +195,8 @@ function* ofRefusals({ refused = {} }: NodeHealth, settings: Settings): Iterable
     const commands = rules.toUpperCase().match(/(?<=\+)\w+/gu)!.filter((name) => refused[name]);
     if (commands.length === 0 || wanted?.(settings) === false) continue;
     const replies = [...new Set(commands.map((name) => refused[name]))].join(", ");
-    const predicate = `refuses ${commands.join(", ")} (${replies}): ${consequence}`;
+    const effect = replies === "OOM" ? OUT_OF_MEMORY : consequence;
+    const predicate = `refuses ${commands.join(", ")} (${replies}): ${effect}`;
     const acl = rules.replace("KEYS", `${printable(settings.keyPrefix)}*`);
     const advice = SET_ADVICE.get(replies) ?? `Allow what is refused; in an ACL: ${acl}` +
         (rules.includes("KEYS") && settings.keyPrefix === "" ? PREFIX_ADVICE : "");

@@ -25,9 +25,14 @@ test("using() hands on no abort of its signal after the routine", async (cluster
 });
 
 test("using() rejects if only the release shows that the lock is gone; what the routine throws comes first", async (cluster) => {
-  const gone = cluster.redlock.using("a", () => cluster.forget(0, 1));
+  const gone = cluster.redlock.using(["a", "b"], () => cluster.forget(0, 1));
   const error = await cluster.rejection(gone);
   assertInstanceOf(error, LockLostError);
+  assertEquals(
+    error.message,
+    'Cannot keep locks "a", "b": a majority of the nodes no longer holds all of its keys, as its ' +
+      "release has shown",
+  );
   assertEquals([error.reason, ...cluster.eventTypes.slice(-2)], ["gone", "lost", "released"]);
   const failing = cluster.redlock.using("a", () => {
     cluster.forget(0, 1);

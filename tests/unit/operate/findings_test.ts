@@ -223,7 +223,7 @@ const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])
     "abc",
     each("refused", { a: { SET: "OOM", ZADD: "OOM" }, b: { SET: "MISCONF", DEL: "MISCONF" } }),
     "error NO_QUORUM [a,b] No lock can be acquired: 1 of 3 nodes can grant one, 2 are needed",
-    "error ACQUIRE_REFUSED [a] a refuses SET (OOM): no lock can be acquired there",
+    "error ACQUIRE_REFUSED [a] a refuses SET (OOM): at most calls that wait get a lock there",
     "error ACQUIRE_REFUSED [b] b refuses SET (MISCONF): no lock can be acquired there",
   ],
   [
