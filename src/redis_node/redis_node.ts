@@ -52,7 +52,7 @@ import { ACQUIRE_COUNTED, RAISE } from "./scripts/fencing.ts";
 import { ACQUIRE_ANY } from "./scripts/pool.ts";
 import { queuePosition } from "./scripts/queue.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED } from "./scripts/readers.ts";
-import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
+import { KEEP, RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
 import { isNumber, type Operation, type Release, type Script } from "./scripts/script.ts";
 
 /**
@@ -119,15 +119,15 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const queues = request.ticket !== undefined && this.#subscription?.listening === true;
     // mutation: set-sent-again
     // mutation: set-after-its-undo
-    this.#sendIfRoom(acquireOperation(request, queues), request, nodeIndex);
+    this.#ask(acquireOperation(request, queues), request, nodeIndex);
   }
 
   adopt(request: QuorumRequest, nodeIndex: number): void {
-    this.#sendIfRoom(ADOPT, request, nodeIndex);
+    this.#ask(ADOPT, request, nodeIndex);
   }
 
   extend(request: QuorumRequest, nodeIndex: number): void {
-    this.#sendIfRoom(request.mode ? EXTEND_SHARED : EXTEND, request, nodeIndex);
+    this.#ask(request.mode ? EXTEND_SHARED : EXTEND, request, nodeIndex);
   }
 
   raiseCounters(request: QuorumRequest, nodeIndex: number): void {
@@ -135,10 +135,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   release(request: QuorumRequest, nodeIndex: number): void {
-    const { crowded } = this.connection;
-    // No key of it is there, and a server that hangs should not get one more command for each lock.
-    if (crowded && !request.mayHaveKeys(nodeIndex)) request.answer(nodeIndex, UNSENT, crowded);
-    else this.#sendGrouped(releaseOperation(request), request, nodeIndex);
+    this.#ask(releaseOperation(request), request, nodeIndex);
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
@@ -163,19 +160,19 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     this.server.close?.();
   }
 
-  /** Sends what must not be sent while too many commands wait for replies. */
-  #sendIfRoom(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
-    const { crowded } = this.connection;
-    if (crowded) request.answer(nodeIndex, UNSENT, crowded);
-    else this.#sendGrouped(operation, request, nodeIndex);
-  }
-
   /**
    * Puts a request into the group of this tick if its operation has a script for many, unless the
    * request is for several keys, or an extension under the restart guard; else sends it.
+   *
+   * While too many commands wait for replies, it refuses all but releases of keys that may be
+   * there: a server that hangs should not get one more command for each lock.
    */
-  #sendGrouped(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
+  #ask(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
     const { many, kind } = operation;
+    const { crowded } = this.connection;
+    if (crowded && !(kind === "release" && request.mayHaveKeys(nodeIndex))) {
+      return request.answer(nodeIndex, UNSENT, crowded);
+    }
     const alone = !many || request.keys.length > 1 || kind === "extend" && request.guardMs;
     if (alone || !this.#groups || !this.connection.open) {
       return this.#send(operation, request, nodeIndex);
@@ -221,14 +218,13 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const command = whole || sha1 !== undefined && !this.#sentScripts.has(sha1)
       ? new RequestCommand(operation, request, group, true)
       : sharedCommand(operation, request, group);
-    const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
-    const guard = guarded ? this.#guard ??= this.#newGuard() : undefined;
-    const withheld = guard && { request, nodeIndex, atMs: undefined, count: undefined };
-    const { whole: isWhole } = command;
-    const asked = withheld ? { operation, request, group, whole: isWhole, withheld } : command;
     if (sha1 !== undefined) this.#sentScripts.add(sha1);
+    const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
+    if (!guarded) return this.connection.submit<Asked>(command, this, command, nodeIndex);
+    const withheld = { request, nodeIndex, atMs: undefined, count: undefined };
+    const asked = { operation, request, group, whole: command.whole, withheld };
     this.connection.submit<Asked>(command, this, asked, nodeIndex);
-    guard?.askBehind(withheld);
+    (this.#guard ??= this.#newGuard()).askBehind(withheld);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
@@ -381,8 +377,8 @@ export function releaseOperation(
   { keys, replaces, ticket, mode, keptMs }: Release,
 ): Operation<Release> {
   if (replaces !== undefined) return GIVE_BACK;
-  const keeps = keptMs !== undefined && keptMs() > 0;
-  return mode || keeps || keys.length > 1 || ticket !== undefined ? RELEASE_QUEUED : RELEASE;
+  if (keptMs !== undefined && keptMs() > 0) return KEEP;
+  return mode || keys.length > 1 || ticket !== undefined ? RELEASE_QUEUED : RELEASE;
 }
 
 /** The keys that the command of a request names. */
@@ -426,7 +422,7 @@ export class RequestCommand implements LockCommand {
   get args(): readonly string[] {
     const { operation, request, group, whole } = this;
     if (!group) return commandOf(operation, request, whole);
-    return commandOf(operation.many!, { keys: this.keys, requests: group }, whole);
+    return callOf(operation.many!, this.keys, group.flatMap(operation.argv), whole);
   }
 
   get keys(): readonly string[] {
@@ -465,15 +461,23 @@ function sharedCommand(
  * @param whole Whether its script goes out whole, and not by its digest.
  */
 export function commandOf<Content extends Pick<QuorumRequest, "keys" | "pool">>(
-  operation: Pick<Operation<Content>, "argv" | keyof Script>,
+  operation: Operation<Content>,
   content: Content,
   whole: boolean,
 ): string[] {
   const rest = operation.argv(content);
-  const script = whole ? operation.source : operation.sha1;
-  if (script === undefined) return rest;
+  if (operation.sha1 === undefined) return rest;
+  return callOf(operation as Script, keysOf(content), rest, whole);
+}
+
+function callOf(
+  { source, sha1 }: Script,
+  keys: readonly string[],
+  rest: readonly string[],
+  whole: boolean,
+): string[] {
   const call = whole ? "EVAL" : "EVALSHA";
-  const keys = keysOf(content);
+  const script = whole ? source : sha1;
   // A literal, because every lock ends with this, and spread arguments take more memory.
   if (keys.length === 1 && rest.length === 1) return [call, script, "1", keys[0], rest[0]];
   return [call, script, String(keys.length), ...keys, ...rest];
@@ -487,7 +491,7 @@ export function detailOf(
   { counterHint }: QuorumRequest,
 ): number | QueuePosition | undefined {
   if (outcome === QUEUED) return queuePosition(reply);
-  if (Array.isArray(reply)) return reply.find(isNumber); // a denial of a pool
+  if (outcome === DENIED && Array.isArray(reply)) return reply.find(isNumber); // of a pool
   const counts = kind === "raise" || kind === "acquire" && counterHint !== undefined;
   return outcome === GRANTED && counts && isNumber(reply) ? reply : undefined;
 }

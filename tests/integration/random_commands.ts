@@ -354,7 +354,7 @@ const fencing = fc.tuple(locks, holder, lockLife, anyHint, standing)
   .map(([keys, value, life, hint, standing]) => {
     return [ACQUIRE_OR_WAIT.source, ...keys, value, life, hint, ...standing];
   });
-const adopting = fc.tuple(locks, holder, lockLife, holder, fc.oneof(anyHint, word("")))
+const adopting = fc.tuple(locks, holder, holder, lockLife, fc.oneof(anyHint, word("")))
   .map(([keys, ...args]) => [ADOPT.source, ...keys, ...args]);
 const givingBack = fc.tuple(locks, holder, holder)
   .map(([keys, value, former]) => [GIVE_BACK.source, ...keys, value, former]);

@@ -3,34 +3,21 @@
  *
  * @module
  */
-import { DENIED, type Outcome, QUEUED } from "../../quorum/outcome.ts";
+import { type Outcome, QUEUED } from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
 import type { RawReply } from "../../redis/reply.ts";
 import { FENCE_LUA } from "./fencing.ts";
 import { ASK_LUA, isPosition, JOIN_LUA, POSITION_LENGTH } from "./queue.ts";
-import {
-  grantOf,
-  hintArg,
-  lua,
-  type Operation,
-  type ScriptOperation,
-  ticketArgs,
-} from "./script.ts";
+import { acquireArgs, lua, type Operation, readAcquired, type ScriptOperation } from "./script.ts";
 
-/** `ARGV` of a writer: value, TTL, hint, and what is said of a ticket that is to queue. */
-export function acquireArgs(this: Operation, request: QuorumRequest): string[] {
-  const { value, ttlMs, ticket } = request;
-  return [value, String(ttlMs), hintArg(request), ...this.queues ? ticketArgs(ticket!) : []];
-}
-
-/** Reads a grant, a position in queues, or, of a caller that does not queue, a denial. */
-export function readAcquired(
+/** As {@linkcode readAcquired}, and reads the position of a caller that stands in queues. */
+export function readQueued(
   this: Operation,
   reply: RawReply,
   request: QuorumRequest,
 ): Outcome | undefined {
   if (this.queues && isPosition(reply, POSITION_LENGTH)) return QUEUED;
-  return !this.queues && reply === 0 ? DENIED : grantOf(reply, request);
+  return readAcquired.call(this, reply, request);
 }
 
 /**
@@ -70,7 +57,7 @@ end`,
   for _, key in ipairs(KEYS) do
     if ticket then take(key, ticket, ttl) end
   end
-  local granted = hint == '' and 1 or fence(KEYS, 0, hint, 1)
+  local granted = fence(KEYS, hint)
   for _, key in ipairs(KEYS) do
     redis.call('SET', key, value, 'PX', ttl)
   end
@@ -80,6 +67,6 @@ if not ticket then return 0 end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "5d512d59f6bde450baeb98dc3a8cbefc98f721df",
-  read: readAcquired,
+  sha1: "d03e29fa77461c0d53a7ab37c51cc15f2893499e",
+  read: readQueued,
 };

@@ -4,8 +4,16 @@
  * @module
  */
 import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
+import { HELD_LUA } from "./extend.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import { grantOf, hintArg, lua, oneOf, type Release, type ScriptOperation } from "./script.ts";
+import {
+  acquireArgs,
+  lua,
+  oneOf,
+  readAcquired,
+  type Release,
+  type ScriptOperation,
+} from "./script.ts";
 
 /**
  * Gives all keys the value if all of them hold the one that it replaces, and none of them a shorter
@@ -22,31 +30,28 @@ import { grantOf, hintArg, lua, oneOf, type Release, type ScriptOperation } from
 export const ADOPT: ScriptOperation = {
   kind: "acquire",
   argv(request) {
-    const { value, ttlMs, replaces } = request;
-    return [value, String(ttlMs), replaces!, hintArg(request)];
+    return [request.replaces!, ...acquireArgs.call(this, request)];
   },
   source: /* @__PURE__ */ lua(
+    HELD_LUA,
     FENCE_LUA,
-    `local value, ttl, replaces, hint = unpack(ARGV)
-local held, reply = {}, -1
-for _, key in ipairs(KEYS) do
-  local found = redis.call('GET', key)
-  if found == replaces then held[#held + 1] = key elseif found then reply = 0 end
-end
-if #held < #KEYS then return reply end
+    `if reply == 2 then return -1 end
+local _, new, ttl, hint = unpack(ARGV)
 local ttls = {}
-for index, key in ipairs(held) do
+for index, key in ipairs(KEYS) do
   ttls[index] = string.format('%.0f', math.max(redis.call('PTTL', key), tonumber(ttl)))
   redis.call('PEXPIRE', key, ttls[index])
 end
-reply = hint == '' and 1 or fence(KEYS, 0, hint, 1)
-for index, key in ipairs(held) do
-  redis.call('SET', key, value, 'PX', ttls[index])
+local granted = fence(KEYS, hint)
+for index, key in ipairs(KEYS) do
+  redis.call('SET', key, new, 'PX', ttls[index])
 end
-return reply`,
+return granted`,
   ),
-  sha1: "77b9691c4311694e6acd168497904dfcb62d36c9",
-  read: (reply, request) => reply === -1 ? MISSING : reply === 0 ? DENIED : grantOf(reply, request),
+  sha1: "f53aa77d0284c42459faf01c6625c20c7983dac2",
+  read(reply, request) {
+    return reply === -1 ? MISSING : readAcquired.call(this, reply, request);
+  },
 };
 
 /**

@@ -5,7 +5,7 @@
  */
 import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
-import { type GroupScript, lua, oneOf, type ScriptOperation } from "./script.ts";
+import { lua, oneOf, type Script, type ScriptOperation } from "./script.ts";
 
 // mutation: missing-key-counts-as-extended
 export const readExtended = /* @__PURE__ */ oneOf(DENIED, GRANTED, MISSING);
@@ -14,6 +14,16 @@ export const readExtended = /* @__PURE__ */ oneOf(DENIED, GRANTED, MISSING);
 export function extendArgs({ value, ttlMs }: QuorumRequest): string[] {
   return [value, String(ttlMs)];
 }
+
+/**
+ * Begins a script: ends it with 0 if a key holds another value than `ARGV[1]`. Behind it, `reply`
+ * is 1 if all keys hold the value, and 2 if some are missing.
+ */
+export const HELD_LUA = `local value, reply = ARGV[1], 1
+for _, key in ipairs(KEYS) do
+  local found = redis.call('GET', key)
+  if not found then reply = 2 elseif found ~= value then return 0 end
+end`;
 
 /** What each key holds; of a missing one `false`, of one that holds no text `GET`'s error. */
 export const FOUND_LUA = `local function foundIn(keys)
@@ -27,8 +37,7 @@ end`;
 /**
  * Does what {@linkcode EXTEND} does for each key, and returns what that returns, or its error.
  */
-export const EXTEND_MANY: GroupScript = {
-  argv: ({ requests }) => requests.flatMap(({ value, ttlMs }) => [value, String(ttlMs)]),
+export const EXTEND_MANY: Script = {
   source: /* @__PURE__ */ lua(
     FOUND_LUA,
     `local found = foundIn(KEYS)
@@ -59,16 +68,14 @@ export const EXTEND: ScriptOperation = {
   kind: "extend",
   many: EXTEND_MANY,
   argv: extendArgs,
-  source: `local value, ttl = ARGV[1], ARGV[2]
-local reply = 1
-for _, key in ipairs(KEYS) do
-  local found = redis.call('GET', key)
-  if not found then reply = 2 elseif found ~= value then return 0 end
-end
+  source: /* @__PURE__ */ lua(
+    HELD_LUA,
+    `local ttl = ARGV[2]
 for _, key in ipairs(KEYS) do
   if redis.call('PTTL', key) < tonumber(ttl) then redis.call('PEXPIRE', key, ttl) end
 end
 return reply`,
-  sha1: "ab9664e8e565cf2230853162c58321f6c958004d",
+  ),
+  sha1: "5680e7f39f5b5da3099ab57ec4056eaf55cb00ad",
   read: readExtended,
 };

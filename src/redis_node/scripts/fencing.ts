@@ -10,7 +10,8 @@
  * @module
  */
 import { DENIED, GRANTED, isCount } from "../../quorum/outcome.ts";
-import { grantOf, hintArg, lua, type ScriptOperation } from "./script.ts";
+import { HELD_LUA } from "./extend.ts";
+import { acquireArgs, lua, readAcquired, type ScriptOperation } from "./script.ts";
 
 /** What precedes a key in the name of its counter. */
 export const COUNTER_PREFIX = "hasp:fence:";
@@ -44,19 +45,22 @@ export const FENCE_LUA: string = /* @__PURE__ */ lua(
   if value and value < ${COUNT_MAX} then return value end
   error('WRONGTYPE this is no fencing counter: ' .. name)
 end`,
-  // Gives the counters of all keys one value, and returns it: the token, or the highest that one of
-  // them calls for, if that is more. A counter calls for its own value and a step, a missing one
-  // for the clock, or the hint if that is near the clock. So a lock on several keys, for which the
-  // step is 1, has one token, which exceeds all earlier ones of each key.
+  // Counts a lock on the keys, if there is a hint, or else returns 1: gives the counters of all keys
+  // one value, and returns it, the token. That is the highest that a counter calls for, and exceeds
+  // all earlier tokens of each key: a counter calls for one more than it is, a missing one for the
+  // clock, or the hint if that is near the clock.
+  //
+  // With a `token`, raises the counters to that, or to the highest of them if that is more.
   () =>
-    `local function fence(keys, token, hint, step)
+    `local function fence(keys, hint, token)
+  if hint == '' then return 1 end
   local time = redis.call('TIME')
   local nowUs = time[1] * 1000000 + time[2]
   local start = math.abs(hint - nowUs) > ${HINT_TOLERANCE_US} and nowUs or tonumber(hint)
-  local highest = token
+  local highest = token or 0
   for _, key in ipairs(keys) do
     local count = countOf(key)
-    highest = math.max(highest, count > 0 and count + step or start)
+    highest = math.max(highest, count == 0 and start or token and count or count + 1)
   end
   if highest > ${COUNT_MAX} then error('WRONGTYPE the clock is beyond all fencing counters') end
   local ttlMs = ${COUNTER_TTL_MS} + math.max(0, math.ceil((highest - nowUs) / 1000))
@@ -81,7 +85,7 @@ end`,
  */
 export const ACQUIRE_COUNTED: ScriptOperation = {
   kind: "acquire",
-  argv: (request) => [request.value, String(request.ttlMs), hintArg(request)],
+  argv: acquireArgs,
   source: /* @__PURE__ */ lua(() =>
     `local key, value, ttl, hint = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 if not redis.call('SET', key, value, 'NX', 'PX', ttl) then return 0 end
@@ -101,7 +105,7 @@ redis.call('SET', name, text or string.format('%.0f', start), 'PX', '${COUNTER_T
 return start`
   ),
   sha1: "0f8ee5a59747ce50b9ca81c654127d692bf47771",
-  read: (reply, request) => reply === 0 ? DENIED : grantOf(reply, request),
+  read: readAcquired,
 };
 
 /**
@@ -114,15 +118,14 @@ export const RAISE: ScriptOperation = {
   kind: "raise",
   argv: ({ value, counterFloor }) => [value, String(counterFloor)],
   source: /* @__PURE__ */ lua(
+    HELD_LUA,
     FENCE_LUA,
     () =>
-      `local value, token = ARGV[1], tonumber(ARGV[2])
-for _, key in ipairs(KEYS) do
-  if redis.call('GET', key) ~= value then return 0 end
-end
+      `if reply == 2 then return 0 end
+local token = tonumber(ARGV[2])
 redis.call('PEXPIRE', 'hasp:fence:' .. KEYS[1], '${COUNTER_TTL_MS}')
-return fence(KEYS, token, token, 0)`,
+return fence(KEYS, token, token)`,
   ),
-  sha1: "25cfa5aa31731fbe877922398b6ebe96eab3f324",
+  sha1: "bd22c99ace3f6b0e71469477d6adfbad700d7d6a",
   read: (reply) => reply === 0 ? DENIED : isCount(reply) ? GRANTED : undefined,
 };

@@ -9,7 +9,6 @@
  * @module
  */
 import { DENIED, QUEUED } from "../../quorum/outcome.ts";
-import { acquireArgs } from "./acquire.ts";
 import { FENCE_LUA } from "./fencing.ts";
 import {
   ASK_LUA,
@@ -18,7 +17,7 @@ import {
   POOL_POSITION_LENGTH,
   STAND_LUA,
 } from "./queue.ts";
-import { grantOf, isNumber, lua, type ScriptOperation } from "./script.ts";
+import { acquireArgs, isNumber, lua, readAcquired, type ScriptOperation } from "./script.ts";
 
 /**
  * Sets the one key of the pool that is asked for, by its number from 1, leaves the queues of the
@@ -52,7 +51,7 @@ local key, own = KEYS[number], ticket and ticket .. number`,
     // is a pool's ticket, too, and there is a free key for each ticket ahead and one more.
     `local freeCount
 local function mayPass(rank, whose)
-  if not rank or type(whose) ~= 'string' or not poolIdOf(whose) then return false end
+  if not rank or not poolIdOf(whose) then return false end
   freeCount = freeCount or #KEYS - redis.call('EXISTS', unpack(KEYS))
   return rank < freeCount
 end`,
@@ -67,7 +66,7 @@ end`,
     end
     if count > 0 then
       local found = redis.pcall('GET', other)
-      if found == 'hasp:shared' then notifyReaders(other, 0, 0) end
+      if found == 'hasp:shared' then notifyReaders(other) end
       if not found then
         local _, leftMs = whoseTurn(other)
         if leftMs <= 0 then giveTurn(other, 0) end
@@ -92,7 +91,7 @@ end`,
     for _, one in ipairs(overtaken or {}) do leaving[#leaving + 1] = poolIdOf(one) end
     leaveOthers(leaving)
   end
-  local granted = hint == '' and 1 or fence({ key }, 0, hint, 1)
+  local granted = fence({ key }, hint)
   redis.call('SET', key, value, 'PX', ttl)
   return granted
 end`,
@@ -130,10 +129,10 @@ for index, each in ipairs(KEYS) do
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "4eeda0dc9c9b5c46d555edf6175931cdadb4b2ab",
+  sha1: "94c5159191447c4ce075fd549c0245a7830c97f4",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
-    return !this.queues && isMask ? DENIED : grantOf(reply, request);
+    return !this.queues && isMask ? DENIED : readAcquired.call(this, reply, request);
   },
 };

@@ -147,9 +147,9 @@ export const TURN_LUA: string = /* @__PURE__ */ lua(
   end
   return waitMs
 end`,
-  // The id of a pool's ticket, without the number of the key; `nil` for a ticket of one key.
+  // The id of a pool's ticket, without the number of the key; `nil` or `false` of anything else.
   `local function poolIdOf(ticket)
-  return ticket:match('^[^.]*%.')
+  return type(ticket) == 'string' and ticket:match('^[^.]*%.')
 end`,
   // Where is kept which key of a pool a ticket has its turn for. The name begins as the keys of
   // most pools do, because a user may only have the right to such names, and a cluster has them in
@@ -163,17 +163,16 @@ end`,
   local id = poolIdOf(ticket)
   local other = id and redis.pcall('GET', poolTurnName(key, id))
   if type(other) ~= 'string' or other == key then return false end
-  local whose = redis.pcall('GET', 'hasp:turn:' .. other)
-  return type(whose) == 'string' and poolIdOf(whose) == id
+  return poolIdOf(redis.pcall('GET', 'hasp:turn:' .. other)) == id
 end`,
   // Whose turn it is for the key: `nil` if nobody has had one, or the ticket has left the queue.
-  // And for how long yet: 0 or less unless a turn runs. A caller that knows who is `first` in the
-  // queue says so, which saves a call.
+  // And for how long yet: 0 or less unless a turn runs. Does not look for the ticket `queued`, which
+  // the caller has just found in the queue.
   () =>
-    `local function whoseTurn(key, first)
+    `local function whoseTurn(key, queued)
   local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
   if type(ticket) ~= 'string' then return nil, 0 end
-  if ticket ~= first and type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil, 0 end
+  if ticket ~= queued and type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil, 0 end
   return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
 end`,
   // Sends the watchers of a turn how long to wait for it: of the five tickets from that on the
@@ -219,24 +218,27 @@ export const NOTIFY_READERS_LUA: string = /* @__PURE__ */ lua(
   `local function reads(ticket)
   return ticket:find('^[^:]*:R')
 end`,
-  // Notifies the readers among the four tickets from this rank on, up to the first writer's: each
-  // may enter. The fifth is to ask later, as a watcher. It leaves out `own`, and the first few if
-  // it `skips` some, which were notified before. Drops tickets whose clients are gone: then others
-  // have moved up, and it skips nobody. Returns whether somebody but `own` waits.
-  `local function notifyReaders(key, rank, skips, own)
+  // Notifies the readers that may enter, but for `own`: those among the first four tickets, up to
+  // the first writer's. The fifth is to ask later, as a watcher. Drops tickets whose clients are
+  // gone. Returns whether somebody but `own` waits.
+  //
+  // If there is a `rank`, the first is that of this rank. If there is a number `from`, those before
+  // it were notified earlier, and are left out, unless one was dropped: then others have moved up.
+  `local function notifyReaders(key, own, rank, from)
   local queue, first = 'hasp:queue:' .. key, nil
+  rank, from = rank or 0, from or 1
   repeat
     local dropped = false
     for index, ticket in ipairs(redis.pcall('ZRANGE', queue, rank, rank + 4)) do
       if gone(ticket) then
         dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped
-        skips = 0
+        from = 1
       elseif ticket ~= own then
         first = first or ticket
         if not reads(ticket) then break end
         if index == 5 then
           publish(ticket, ticket .. '+' .. patienceMs(first))
-        elseif index > skips then
+        elseif index >= from then
           publish(ticket, ticket .. '*')
         end
       end

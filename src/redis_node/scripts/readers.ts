@@ -24,7 +24,7 @@
  *
  * @module
  */
-import { readAcquired } from "./acquire.ts";
+import { readQueued } from "./acquire.ts";
 import { extendArgs, readExtended } from "./extend.ts";
 import { ASK_LUA, JOIN_LUA, NOTIFY_READERS_LUA, TICKET_LUA } from "./queue.ts";
 import { lua, NONE, type ScriptOperation, ticketArgs } from "./script.ts";
@@ -74,26 +74,29 @@ export const ACQUIRE_SHARED: ScriptOperation = {
     const queueArgs = this.queues ? ticketArgs(ticket!) : entersAtOnce ? [] : [NONE];
     return [value, String(ttlMs), ...queueArgs];
   },
-  read: readAcquired,
+  read: readQueued,
   source: /* @__PURE__ */ lua(
     ASK_LUA,
     NOTIFY_READERS_LUA,
     // The first writer's ticket ahead of `own` in the queue, or the 64th of all, behind which may
-    // be one; `nil` without one. Drops writers' tickets whose clients are gone, and notifies the
-    // readers that are first then, unless the key `isFree`.
-    `local function writerAhead(key, own, isFree, dropped)
-  local queue, again, writer = 'hasp:queue:' .. key, false, nil
-  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
-    if ticket == own or writer then break end
-    if not reads(ticket) and gone(ticket) then
-      again = redis.pcall('ZREM', queue, ticket) == 1 or again
-    elseif index == 64 or not reads(ticket) then
-      writer = ticket
+    // be one; `nil` without one. Drops writers' tickets whose clients are gone; also returns whether
+    // it dropped one.
+    `local function writerAhead(key, own)
+  local queue, dropped = 'hasp:queue:' .. key, false
+  repeat
+    local again = false
+    for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
+      if ticket == own then break end
+      if not reads(ticket) then
+        if not gone(ticket) then return ticket, dropped or again end
+        again = redis.pcall('ZREM', queue, ticket) == 1 or again
+      elseif index == 64 and not again then
+        return ticket, dropped
+      end
     end
-  end
-  if again and (not writer or reads(writer)) then return writerAhead(key, own, isFree, true) end
-  if (again or dropped) and not isFree then notifyReaders(key, 0, 0, own) end
-  return writer
+    dropped = dropped or again
+  until not again
+  return nil, dropped
 end`,
     // Finds out whether a writer holds a key. Without a clock, the script ends here: it has changed
     // nothing.
@@ -106,18 +109,18 @@ for index, key in ipairs(KEYS) do
   blocked = blocked or found[index] and found[index] ~= 'hasp:shared'
 end`,
     // Finds out whether a writer is ahead: on a free key it may be overtaken, beside readers not.
+    // If one beside readers was gone, others may enter.
     `if ticket and not blocked then
   for index, key in ipairs(KEYS) do
-    local isFree = not found[index]
-    local writer, leftMs = writerAhead(key, ticket, isFree), 0
-    if writer and isFree then
-      leftMs = othersTurnMs(key, ticket, asked, agreed)
-      blocked = blocked or leftMs > 0
+    local writer, dropped = writerAhead(key, ticket)
+    if found[index] then
+      if dropped then notifyReaders(key, ticket) end
+      turnsMs[key] = writer and remainingMs(writer)
+      blocked = blocked or writer
     elseif writer then
-      leftMs = remainingMs(writer) or 0
-      blocked = true
+      turnsMs[key] = othersTurnMs(key, ticket, asked, agreed)
+      blocked = blocked or turnsMs[key] > 0
     end
-    turnsMs[key] = leftMs
   end
 end
 if ticket == '' then ticket = nil end`,
@@ -136,8 +139,8 @@ if ticket == '' then ticket = nil end`,
     if ticket and redis.call('EXISTS', 'hasp:queue:' .. key) == 1 then
       local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
       take(key, ticket, ttl)
-      notifyReaders(key, 0, isFree and 0 or 3)
-      if rank > 3 then notifyReaders(key, rank - 3, 0) end
+      notifyReaders(key, nil, 0, isFree and 1 or 4)
+      if rank > 3 then notifyReaders(key, nil, rank - 3) end
     end
   end
   return 1
@@ -146,7 +149,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "0b4210d5d110d503876f91c1e42a2814892e3a64",
+  sha1: "0377dabcdc592dbc903e67fd2a25f00182459b75",
 };
 
 /**
@@ -179,10 +182,10 @@ for index, key in ipairs(KEYS) do
     redis.call('PEXPIRE', key, ttl)
     redis.call('ZADD', 'hasp:readers:' .. key, math.max(now + ttl, deadlines[index]), value)
     settle(key)
-    notifyReaders(key, 0, 0)
+    notifyReaders(key)
   end
 end
 return reply`,
   ),
-  sha1: "ecdf5c5e2cefd838152be0d4b912aafd5b9e92bd",
+  sha1: "78777aa2d5981d169d4d16d60d9cf2e760b21ff9",
 };

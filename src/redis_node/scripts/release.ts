@@ -8,28 +8,9 @@ import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
 import { FOUND_LUA } from "./extend.ts";
 import { ANNOUNCE_LUA, NOTIFY_READERS_LUA, QUEUE_TTL_MS, TURN_LUA } from "./queue.ts";
 import { READERS_LUA } from "./readers.ts";
-import {
-  type GroupScript,
-  lua,
-  NONE,
-  oneOf,
-  type Release,
-  type ScriptOperation,
-} from "./script.ts";
+import { lua, oneOf, type Release, type Script, type ScriptOperation } from "./script.ts";
 
 export const readReleased = /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED);
-
-/**
- * `ARGV` of a release: the value; the ticket that it takes out of the queues; and the ticket's
- * score, if it puts the ticket back instead. If the keys are to live on for a while that is not
- * over by now, there is no ticket, and that time is the last argument.
- */
-export function releaseArgs({ value, ticket, keepsTicket, keptMs }: Release): string[] {
-  const leftMs = Math.ceil(keptMs?.() ?? 0);
-  if (leftMs > 0) return [value, NONE, NONE, String(leftMs)];
-  if (!ticket) return [value];
-  return [value, ticket.ticketId, ...keepsTicket ? [String(ticket.score)] : []];
-}
 
 /**
  * Gives the turn for a free key to the first, unless the key was free before and another's turn
@@ -48,8 +29,7 @@ end`;
  * Does what {@linkcode RELEASE} does for each key, and returns what that returns, or its error.
  * Without waiters it makes three calls for all keys that hold their values.
  */
-export const RELEASE_MANY: GroupScript = {
-  argv: ({ requests }) => requests.map(({ value }) => value),
+export const RELEASE_MANY: Script = {
   source: /* @__PURE__ */ lua(
     TURN_LUA,
     ENSURE_TURN_LUA,
@@ -72,7 +52,7 @@ if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
 end
 return replies`,
   ),
-  sha1: "925feb3c259fb39d2b0e70704c933dee4b56d314",
+  sha1: "2bc6def6ca1b3bce0548b376c00a7f8bb0eb33bb",
 };
 
 /**
@@ -99,7 +79,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
     `local waiting = ensureTurn(key, found) > 0
 return found and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "d24149586030b4369afcb31457d942f729b19dd3",
+  sha1: "7bbc4b3d62c233d3d1d78f07973cb333a9589435",
 };
 
 /**
@@ -110,71 +90,99 @@ return found and (waiting and 2 or 1) or 0`,
  * the value or the ticket has left, notifies those that may enter. Returns 0 if a key did not hold
  * the value, 1 if all did, 2 if all did and others wait.
  *
- * If the keys are to live on for a while, each that holds the value gets that TTL in place of being
- * deleted, and its watchers are notified of when it expires (`announceExpiry` in `queue.ts`).
- *
  * A ticket for a pool is in the queues of all its keys, but only one key held the value: that is
  * enough for 1 or 2. For each of the other keys, it notifies the next waiter only if the ticket has
  * left the queue of that key: else the first in it has been notified before.
  */
 export const RELEASE_QUEUED: ScriptOperation<Release> = {
   kind: "release",
-  argv: releaseArgs,
+  argv({ value, ticket, keepsTicket }) {
+    if (!ticket) return [value];
+    return [value, ticket.ticketId, ...keepsTicket ? [String(ticket.score)] : []];
+  },
   read: readReleased,
   source: /* @__PURE__ */ lua(
     TURN_LUA,
     ENSURE_TURN_LUA,
     NOTIFY_READERS_LUA,
-    ANNOUNCE_LUA,
     READERS_LUA,
-    // Takes the value off the keys. `left` is what each holds then: `false` if it is free. An error
-    // comes in the reply, but first all keys are done.
-    `local value, ticket, score, kept = unpack(ARGV)
-if kept then ticket, score = nil, nil end
-local pooled = ticket and ticket:sub(-1) == '.'
-local held, left, count, failure = {}, {}, 0, nil
-for index, key in ipairs(KEYS) do
-  local found = redis.pcall('GET', key)
-  local deadline = found == 'hasp:shared' and redis.pcall('ZSCORE', 'hasp:readers:' .. key, value)
-  local isReader = type(deadline) == 'string'
-  local holds, isFree = found == value or isReader and tonumber(deadline) > nowMs(), not found
-  if holds and kept then
-    redis.call('PEXPIRE', key, kept)
-    if isReader then
-      redis.call('ZADD', 'hasp:readers:' .. key, nowMs() + kept, value)
-      settle(key)
-    end
-    announceExpiry(key, '+', tonumber(kept))
-  elseif isReader then
-    redis.call('ZREM', 'hasp:readers:' .. key, value)
-    isFree = holds and settle(key, deadline)
-  elseif holds then
-    isFree = redis.call('DEL', key)
+    // Takes the value off a key. Returns whether the key held it, and what the key holds now:
+    // `false` if it is free.
+    `local value, ticket, score = unpack(ARGV)
+local function takeOff(key)
+  local found, readers = redis.pcall('GET', key), 'hasp:readers:' .. key
+  if found == value then
+    redis.call('DEL', key)
+    return true, false
   end
-  held[index], left[index] = holds, not isFree and found
-  if holds then count = count + 1 end
-  failure = failure or type(found) == 'table' and found
+  local deadline = found == 'hasp:shared' and redis.pcall('ZSCORE', readers, value)
+  if type(deadline) ~= 'string' then return false, found end
+  local held = tonumber(deadline) > nowMs()
+  redis.call('ZREM', readers, value)
+  return held, not (held and settle(key, deadline)) and found
+end`,
+    // Does so with all keys; an error is returned at the end.
+    `local held, left, count, failure = {}, {}, 0, nil
+for index, key in ipairs(KEYS) do
+  held[index], left[index] = takeOff(key)
+  if held[index] then count = count + 1 end
+  failure = failure or type(left[index]) == 'table' and left[index]
 end`,
     // Takes the ticket out of the queues, or with its score puts it back if it has had a key.
     // Notifies who may be next where the value or the ticket was; and, unless it is a pool, where a
     // key is free.
     () =>
-      `local waiting = false
+      `local pooled, waiting = ticket and ticket:sub(-1) == '.', false
 for index, key in ipairs(KEYS) do
-  local queue, own, changed = 'hasp:queue:' .. key, pooled and ticket .. index or ticket, held[index]
-  if ticket and not score then
+  local queue, own, changed, back = 'hasp:queue:' .. key, pooled and ticket .. index or ticket, held[index], nil
+  if score then
+    back = own
+    if count > 0 and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
+      redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
+    end
+  elseif ticket then
     changed = redis.pcall('ZREM', queue, own) == 1 or changed
-  elseif count > 0 and score and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
-    redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
   end
-  local back = score and own
   if not left[index] and (changed or not pooled) then
     waiting = ensureTurn(key, held[index], back) > 0 or waiting
   elseif left[index] == 'hasp:shared' and changed then
-    waiting = notifyReaders(key, 0, 0, back) or waiting
+    waiting = notifyReaders(key, back) or waiting
   end
 end
 return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "c176193589adc1345e16ec75bef9fe0d07773460",
+  sha1: "b496ad6c0369e247353af9cf16b913549e8a17c3",
+};
+
+/**
+ * Has the keys that hold the value live on for a while in place of being deleted, and notifies
+ * their watchers of when they expire (`announceExpiry` in `queue.ts`). Returns 1 if all keys held
+ * the value, else 0.
+ */
+export const KEEP: ScriptOperation<Release> = {
+  kind: "release",
+  argv: ({ value, keptMs }) => [value, String(Math.max(Math.ceil(keptMs!()), 1))],
+  read: readReleased,
+  source: /* @__PURE__ */ lua(
+    TURN_LUA,
+    ANNOUNCE_LUA,
+    READERS_LUA,
+    `local value, ttl = unpack(ARGV)
+local count = 0
+for _, key in ipairs(KEYS) do
+  local found = redis.call('GET', key)
+  local isReader = found == 'hasp:shared' and deadlineMs(key, value) > 0
+  if isReader or found == value then
+    redis.call('PEXPIRE', key, ttl)
+    if isReader then
+      redis.call('ZADD', 'hasp:readers:' .. key, nowMs() + ttl, value)
+      settle(key)
+    end
+    announceExpiry(key, '+', tonumber(ttl))
+    count = count + 1
+  end
+end
+return count == #KEYS and 1 or 0`,
+  ),
+  sha1: "ab27d6a32bdc91cd5f08b1d4942619042a1c6209",
 };

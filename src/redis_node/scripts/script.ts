@@ -5,18 +5,19 @@
  *
  * | file                  | script            | beside `k`           | replies                    |
  * | --------------------- | ----------------- | -------------------- | -------------------------- |
+ * | `extend.ts`           | `EXTEND`          |                      | 0, 1, 2                    |
  * | `fencing.ts`          | `ACQUIRE_COUNTED` | fence                | 0, counter                 |
  * |                       | `RAISE`           | fence                | 0, counter                 |
  * | `adopt.ts`            | `ADOPT`           | fence                | -1, 0, 1, counter          |
  * |                       | `GIVE_BACK`       |                      | 0, 1                       |
  * | `queue.ts`            | parts of scripts  | queue, turn          |                            |
- * | `extend.ts`           | `EXTEND`          |                      | 0, 1, 2                    |
  * | `acquire.ts`          | `ACQUIRE_OR_WAIT` | all of them          | 0, 1, counter, position    |
  * | `pool.ts`             | `ACQUIRE_ANY`     | all of them          | 1, counter, position, mask |
  * | `readers.ts`          | `ACQUIRE_SHARED`  | readers, queue, turn | 0, 1, position             |
  * |                       | `EXTEND_SHARED`   | readers, queue       | 0, 1, 2                    |
  * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1, 2                    |
  * |                       | `RELEASE_QUEUED`  | readers, queue, turn | 0, 1, 2                    |
+ * |                       | `KEEP`            | readers              | 0, 1                       |
  * | `../restart_guard.ts` | `STATE_LUA`       | `hasp:born` alone    | age, clock, uptime, run id |
  * | `../inspect_key.ts`   | `GET_LUA`         | (changes nothing)    | a text                     |
  * | `../operated_node.ts` | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
@@ -39,7 +40,7 @@
  *
  * @module
  */
-import { GRANTED, isCount, type Outcome } from "../../quorum/outcome.ts";
+import { DENIED, GRANTED, isCount, type Outcome } from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
 import type { QueueTicket } from "../../quorum/queue_ticket.ts";
 import type { RawReply } from "../../redis/reply.ts";
@@ -79,8 +80,11 @@ export interface Operation<Content = QuorumRequest> extends Partial<Script> {
    * because a copy without it is for callers that do not stand in queues (`redis_node.ts`).
    */
   readonly queues?: boolean;
-  /** The operation that does the same for many requests, each for one key. */
-  readonly many?: GroupScript;
+  /**
+   * The script that does the same for many requests, each for one key: it gets the arguments of all,
+   * and replies a list.
+   */
+  readonly many?: Script;
   /** `ARGV`: what its script gets behind the keys. Without a script, the whole command. */
   argv(content: Content): string[];
   /**
@@ -98,23 +102,31 @@ export type Release = Pick<
   "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode" | "keptMs"
 >;
 
-/** A script that gets many requests of one key each; it replies a list with a reply to each. */
-export interface GroupScript extends Script {
-  argv(group: GroupContent): string[];
-}
-
-/** What it gets. */
-export interface GroupContent extends Pick<QuorumRequest, "keys" | "pool"> {
-  readonly requests: readonly QuorumRequest[];
-}
-
 /** Reads a reply that is the index of an outcome. */
 export function oneOf(...outcomes: readonly Outcome[]): Operation<unknown>["read"] {
   return (reply) => isNumber(reply) ? outcomes[reply] : undefined;
 }
 
-/** A grant replies 1, and with fencing tokens the counter. */
-export function grantOf(reply: RawReply, { counterHint }: QuorumRequest): Outcome | undefined {
+/**
+ * `ARGV` of an acquisition: value, TTL, the hint of a fencing token or an empty text, and what is
+ * said of a ticket that is to stand in queues: its id, the score that it asks for, and `agreed`.
+ */
+export function acquireArgs(this: Operation, request: QuorumRequest): string[] {
+  const { value, ttlMs, counterHint, ticket } = request;
+  const hint = counterHint === undefined ? NONE : String(counterHint);
+  return [value, String(ttlMs), hint, ...this.queues ? ticketArgs(ticket!) : []];
+}
+
+/**
+ * Reads a grant: 1, or with fencing tokens the counter; and a denial: 0, unless the caller stands
+ * in queues, so that its position denies.
+ */
+export function readAcquired(
+  this: Operation,
+  reply: RawReply,
+  { counterHint }: QuorumRequest,
+): Outcome | undefined {
+  if (reply === 0 && !this.queues) return DENIED;
   return (counterHint === undefined ? reply === 1 : isCount(reply)) ? GRANTED : undefined;
 }
 
@@ -125,11 +137,6 @@ export function isNumber(reply: RawReply): reply is number {
 
 /** In place of an argument that a script does without. */
 export const NONE = "";
-
-/** The hint of a fencing token, as a script gets it. */
-export function hintArg({ counterHint }: QuorumRequest): string {
-  return counterHint === undefined ? NONE : String(counterHint);
-}
 
 /** What a script gets of a ticket: its id, the score that it asks for, and `agreed`. */
 export function ticketArgs({ ticketId, score, agreed }: QueueTicket): string[] {

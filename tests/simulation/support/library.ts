@@ -26,7 +26,12 @@ export {
   READERS_PREFIX,
   SHARED,
 } from "../../../src/redis_node/scripts/readers.ts";
-export { RELEASE, RELEASE_MANY, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
+export {
+  KEEP,
+  RELEASE,
+  RELEASE_MANY,
+  RELEASE_QUEUED,
+} from "../../../src/redis_node/scripts/release.ts";
 export { QUEUE_LEAD_MS, queueOf, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";
 export type { ConnectionState, ServerState } from "../../../src/testing/commands/command.ts";
 export { runCommand } from "../../../src/testing/commands/commands.ts";

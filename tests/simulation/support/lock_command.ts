@@ -9,6 +9,7 @@ import {
   EXTEND_MANY,
   EXTEND_SHARED,
   GIVE_BACK,
+  KEEP,
   RELEASE,
   RELEASE_MANY,
   RELEASE_QUEUED,
@@ -34,6 +35,7 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
     ["acquire", ADOPT],
     ["extend", EXTEND],
     ["release", GIVE_BACK],
+    ["release", KEEP],
     ["release", RELEASE],
     ["release", RELEASE_QUEUED],
     ["acquire", ACQUIRE_ANY],
@@ -88,10 +90,12 @@ function lockCommand(words: readonly string[]): LockCommand | undefined {
     const [number, value] = words.slice(3 + count);
     return { operation, keys: [keys[Number(number) - 1]], value, ends: false };
   }
-  const [value, , third, kept] = words.slice(3 + count);
+  const [value, second] = words.slice(3 + count);
   const ends = operation === "release";
-  if (ends && kept) return { operation: "extend", keys, value, ends, shared: isOfReaders(words) };
+  if (words[1] === KEEP.sha1 || words[1] === KEEP.source) {
+    return { operation: "extend", keys, value, ends, shared: true };
+  }
   if (isOfReaders(words)) return { operation, keys, value, ends, shared: true };
   if (words[1] !== ADOPT.sha1 && words[1] !== ADOPT.source) return { operation, keys, value, ends };
-  return { operation, keys, value, ends, replaces: third };
+  return { operation, keys, value: second, ends, replaces: value };
 }

@@ -262,8 +262,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "dead-first-holds-readers-back": [
     "a dead first in the queue holds readers back",
     ["      if gone(ticket) then", "      if false then"],
-    ["if not reads(ticket) and gone(ticket) then", "if false then"],
-    ["if (again or dropped) and not isFree then", "if false then"],
+    ["if not gone(ticket) then return ticket", "if true then return ticket"],
+    ["if dropped then notifyReaders(key, ticket) end", ""],
   ],
   "any-key-of-a-pool-counts": [
     "a node grants whichever key of a pool is free",
@@ -290,16 +290,13 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "extension-steals": [
     "an extension steals",
-    [
-      "elseif found ~= value then return 0 end\nend\nfor _, key in ipairs(KEYS) do\n  if redis",
-      "end\nend\nfor _, key in ipairs(KEYS) do\n  if redis",
-    ],
+    ["elseif found ~= value then return 0 end", "end"],
   ],
   "extension-sets-missing-keys": [
     "an extension sets missing keys",
     [
-      "if not found then reply = 2 elseif",
-      "if not found then redis.call('SET', key, value, 'PX', ttl) elseif",
+      "local ttl = ARGV[2]\nfor _, key in ipairs(KEYS) do",
+      "local ttl = ARGV[2]\nfor _, key in ipairs(KEYS) do\n  redis.call('SET', key, value, 'NX', 'PX', ttl)",
     ],
   ],
   "extension-shortens-ttl": [
@@ -317,21 +314,21 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "adoption-takes-any-key": [
     "a lock of another is adopted",
     [
-      "if found == replaces then held[#held + 1] = key elseif found then reply = 0 end",
-      "held[#held + 1] = key",
+      "    HELD_LUA,\n    FENCE_LUA,\n    `if reply == 2 then return -1 end",
+      "    FENCE_LUA,\n    `",
     ],
   ],
   "readers-pass-who-waits": [
     "a reader enters beside others though a writer waits",
-    ["leftMs = remainingMs(writer) or 0\n      blocked = true", "leftMs = 0"],
+    ["blocked = blocked or writer", ""],
   ],
   "entered-reader-notifies-nobody": [
     "a reader that enters does not notify the next",
-    ["notifyReaders(key, 0, isFree and 0 or 3)", ""],
+    ["notifyReaders(key, nil, 0, isFree and 1 or 4)", ""],
   ],
   "reader-deletes-the-marker": [
     "a reader that leaves frees the key though others hold it",
-    ["isFree = holds and settle(key, deadline)", "isFree = holds and redis.call('DEL', key)"],
+    ["held and settle(key, deadline)", "held and redis.call('DEL', key)"],
   ],
   "key-expires-with-the-last-comer": [
     "a key expires with the reader that came last",

@@ -56,6 +56,7 @@ const KINDS: readonly (readonly [
   }],
   ["one of a pool", "acquire", ["k"], { pool: POOL }, {
     ":1\r\n": "granted",
+    ":0\r\n": "denied",
     "*1\r\n:1\r\n": "denied",
   }],
   ["one of a pool with a ticket", "acquire", ["k"], { pool: POOL, ticket }, {
