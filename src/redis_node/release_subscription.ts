@@ -19,7 +19,7 @@
  */
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";
 import { ConnectionError, ReplyError } from "../redis/errors.ts";
-import { textOf, timeReplyMs } from "../redis/reply.ts";
+import { type RawReply, textOf, timeReplyMs } from "../redis/reply.ts";
 import { backoffMs, SERVER_BACKOFF } from "../time/backoff.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
@@ -232,20 +232,6 @@ export class ReleaseSubscription {
   }
 
   /**
-   * A message to itself had no receiver. The subscription may have died unnoticed, so it is made
-   * again. If the new one has none either, the server drops messages.
-   */
-  #onUnreceived(probe: () => unknown): void {
-    if (++this.#unreceived % UNRECEIVED_MAX !== 0) return this.#wait(UNRECEIVED_DELAY_MS, probe);
-    // mutation: dead-subscription-taken-for-a-refusal
-    if (this.#unreceived > UNRECEIVED_MAX) {
-      return this.onRefused(new Error(`${this.#server.name} does not deliver published messages`));
-    }
-    this.#end();
-    this.#begin();
-  }
-
-  /**
    * Asks for the time and sends a message to itself, which shows that `PUBLISH` is allowed and that
    * messages arrive.
    *
@@ -255,35 +241,49 @@ export class ReleaseSubscription {
     if (attempt.probing) return;
     attempt.probing = true;
     attempt.heard = false;
-    const probe = () => this.#probe(attempt);
     const sentMs = this.#nowMs;
     const commands = [["TIME"], ["PUBLISH", this.#channel, ""]];
     const [time, receivers] = await repliesTo(this.#commands, commands).catch(() => []);
     attempt.probing = false;
     if (this.#attempt !== attempt) return; // it is over
-    if (receivers === undefined) {
-      attempt.listening = false;
-      this.#listener!.onUnsubscribed(this.#nodeIndex); // until commands are possible again
-      if (this.#commands.open) this.#wait(BUSY_DELAY_MS, probe);
-    } else if (receivers instanceof ReplyError) {
-      if (receivers.commandRefused) this.onRefused(receivers);
-      else this.#wait(BUSY_DELAY_MS, probe);
-    } else if (typeof receivers === "number" && receivers > 0) {
-      this.#unreceived = 0;
-      const known = attempt.listening;
-      attempt.listening = true;
-      const timeMs = timeReplyMs(time);
-      const { receivedAtMs: receivedMs } = this.#commands;
-      const reading = timeMs === undefined ? undefined : { timeMs, sentMs, receivedMs };
-      if (!known) this.#listener!.onSubscribed(this.#nodeIndex, reading);
-      this.#wait(HEARD_MS_MAX, () => {
-        if (!attempt.heard) this.#lose();
-        else if (this.#server.thirdParty) this.#wait(PROBE_MS, probe);
-      });
-    } else {
-      if (attempt.listening) this.#listener!.onUnsubscribed(this.#nodeIndex);
-      attempt.listening = false;
-      this.#onUnreceived(probe);
+    if (receivers instanceof ReplyError && receivers.commandRefused) {
+      return this.onRefused(receivers);
     }
+    if (Number(receivers) > 0) this.#onReceived(attempt, sentMs, timeReplyMs(time));
+    else this.#onUnreceived(attempt, receivers);
+  }
+
+  /** Somebody has received a probe; that it was this client is known once the message comes. */
+  #onReceived(attempt: Attempt, sentMs: number, timeMs: number | undefined): void {
+    this.#unreceived = 0;
+    const { receivedAtMs: receivedMs } = this.#commands;
+    const reading = timeMs === undefined ? undefined : { timeMs, sentMs, receivedMs };
+    if (!attempt.listening) this.#listener!.onSubscribed(this.#nodeIndex, reading);
+    attempt.listening = true;
+    this.#wait(HEARD_MS_MAX, () => {
+      if (!attempt.heard) this.#lose();
+      else if (this.#server.thirdParty) this.#wait(PROBE_MS, () => this.#probe(attempt));
+    });
+  }
+
+  /**
+   * Nobody has received a probe. If that was sent, the subscription may have died unnoticed, so it
+   * is made again; if the new one receives nothing either, the server drops messages.
+   */
+  #onUnreceived(attempt: Attempt, reply: RawReply | undefined): void {
+    const isReplied = reply !== undefined;
+    const probe = () => this.#probe(attempt);
+    if (reply instanceof ReplyError) return this.#wait(BUSY_DELAY_MS, probe);
+    // without a reply, callers do not wait for this node even if it has never been listening
+    if (attempt.listening || !isReplied) this.#listener!.onUnsubscribed(this.#nodeIndex);
+    attempt.listening = false;
+    if (!isReplied) return this.#commands.open ? this.#wait(BUSY_DELAY_MS, probe) : undefined;
+    if (++this.#unreceived % UNRECEIVED_MAX !== 0) return this.#wait(UNRECEIVED_DELAY_MS, probe);
+    // mutation: dead-subscription-taken-for-a-refusal
+    if (this.#unreceived > UNRECEIVED_MAX) {
+      return this.onRefused(new Error(`${this.#server.name} does not deliver published messages`));
+    }
+    this.#end();
+    this.#begin();
   }
 }
