@@ -211,7 +211,7 @@ export class LockCall {
 export function waitToAsk(call: LockCall, denied?: Round): Promise<void> | undefined {
   const { client: { localQueues }, settings, localName, mode, pool } = call;
   if (call.admitted) return undefined;
-  if (!denied) pool?.chooseFirst();
+  if (!call.waiter) pool?.chooseFirst();
   const joins = call.queuesUp && (denied !== undefined || localQueues.isContended(call));
   if (call.queuesUp) {
     const owner = localQueues.owner(localName) ?? call;
@@ -248,7 +248,6 @@ async function waitForCooldown(call: LockCall, denied: Round | undefined): Promi
   localQueues.dropWaiter(localName);
   call.waiter = undefined;
   await pause(wheel, Math.min(call.cooldownLeftMs, leftMs), signal);
-  call.pool?.chooseFirst();
 }
 
 /**
@@ -285,7 +284,7 @@ export async function waitToAskAgain(call: LockCall, denied: Round): Promise<voi
     const news = await waitForOthers(call, denied);
     const { resources, elapsedMs } = call;
     if (onEvent && news?.notifiedBy) emit(onEvent, { type: "woken", resources, elapsedMs });
-    call.pool?.chooseAgain(news?.place);
+    if (news) call.pool?.chooseAgain(news.place);
   }
   for (let wait; (wait = waitToAsk(call, denied));) await wait;
 }

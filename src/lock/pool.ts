@@ -79,8 +79,12 @@ export class Pool {
     return true;
   }
 
-  /** The call is the first of its client: it asks first for the key that this client had last. */
+  /**
+   * The call is in no queue of the nodes: it may ask for every key, and first for the one that this
+   * client had last.
+   */
   chooseFirst(): void {
+    this.#asked.clear();
     this.place = this.#choose(this.#client.lastPlaces.get(this.name));
   }
 
