@@ -38,6 +38,8 @@ import { LateAcquires } from "./late_acquires.ts";
 const PIPELINE_LENGTH_MAX = 256;
 /** After this many failures in a row the node counts as down. */
 const FAILURES_MAX = 2;
+/** What a time-out counts as: the node is silent, until a command is answered or refused. */
+const SILENT = FAILURES_MAX + 1;
 /**
  * Longest wait of `close` for replies that are due, in milliseconds; and once more for what they
  * have held back.
@@ -132,10 +134,8 @@ export class OrderedSender implements CommandSender {
   #crowded: ConnectionError | undefined;
   /** How many exchanges the server has answered. */
   #answered = 0;
-  /** How many in a row it has not answered since. */
+  /** How many in a row it has not answered since; {@linkcode SILENT} if the last was a time-out. */
   #failures = 0;
-  /** Whether the last failure was a time-out. */
-  #silent = false;
   #lastError: ConnectionError | undefined;
   #probes = 0;
   #probe: TimerEntry | undefined;
@@ -186,7 +186,7 @@ export class OrderedSender implements CommandSender {
     this.#late.onRelease(command.releases);
     // it would end all other commands of the same connection; those of locks have keys
     const refused = command.keys.length === 0 && command.args[0] === "SUBSCRIBE";
-    if (refused || this.#closed || this.#down && this.#silent) {
+    if (refused || this.#closed || this.#failures === SILENT) {
       return receiver.onFailure(this.#downError(), context, tag);
     }
     this.#waiting++;
@@ -238,7 +238,7 @@ export class OrderedSender implements CommandSender {
   #flushLater(): void {
     if (this.#flushing) return;
     this.#flushing = true;
-    const asked = this.#down && !this.#silent ? this.#ping() : Promise.resolve();
+    const asked = this.#failures === FAILURES_MAX ? this.#ping() : Promise.resolve();
     asked.then(() => this.#flush());
   }
 
@@ -327,8 +327,7 @@ export class OrderedSender implements CommandSender {
 
   #onUnanswered({ answers, late }: Exchange): void {
     const wasOpen = this.open;
-    this.#failures += late ? FAILURES_MAX : 1;
-    this.#silent = late !== undefined;
+    this.#failures = late ? SILENT : Math.min(this.#failures + 1, FAILURES_MAX);
     this.#lastError = answers[0] as ConnectionError;
     if (!wasOpen || !this.#down) return;
     this.#events.onLost?.(this.#lastError);
@@ -350,7 +349,7 @@ export class OrderedSender implements CommandSender {
     const delayMs = backoffMs(this.#wheel.random, SERVER_BACKOFF, this.#probes++);
     const probe = this.#probe = this.#wheel.after(delayMs, async () => {
       await this.#ping();
-      if (this.#silent) this.#probes = 0; // the time-out was a delay
+      if (this.#failures === SILENT) this.#probes = 0; // the time-out was a delay
       if (this.#probe === probe && !this.#closing) this.#probeLater();
     });
   }
