@@ -27,6 +27,7 @@ export async function main(addresses: readonly (string | URL)[], signal: AbortSi
     lock.signal.throwIfAborted();
     return 1;
   });
+  const fenced: Redlock<true> = createRedlock(addresses, { fencing: true });
   await using lock = await redlock.acquire(["a", "b"]);
   const votes: readonly Vote[] = lock.votes;
   await using client = await connect("redis://localhost");
@@ -34,7 +35,7 @@ export async function main(addresses: readonly (string | URL)[], signal: AbortSi
   const node = commandNode({ name: "a", send: (args, signal) => client.send(args, { signal }) });
   await new Redlock([node]).close();
   testLockNode(() => ({ node }), { test: (_name, run) => void run() });
-  const error: unknown = [result, votes, reply];
+  const error: unknown = [result, votes, reply, fenced];
   if (error instanceof LockHeldError) throw new TypeError(error.code);
 }
 `;
