@@ -53,7 +53,7 @@ export class RedlockError extends Error {
    * @param details The resources, the votes and the cause.
    */
   constructor(message: string, details: RedlockErrorDetails) {
-    super(message, { cause: details.cause });
+    super(message, details.cause === undefined ? {} : details);
     // copies, because a listener may change what it gets
     this.resources = [...details.resources];
     this.votes = [...details.votes ?? []];

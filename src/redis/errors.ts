@@ -161,7 +161,7 @@ export class ConnectionError extends RedisError {
       passes?: boolean;
     },
   ) {
-    super(message, { cause: details.cause });
+    super(message, details.cause === undefined ? {} : details);
     this.address = details.address;
     this.outcome = details.outcome;
     this.endedEarly = details.endedEarly ?? 0;

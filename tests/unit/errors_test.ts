@@ -40,8 +40,9 @@ for (
   });
 }
 
-Deno.test("RedlockError has no votes if no node was asked", () => {
-  assertEquals(new RedlockError("Cannot", { resources: ["a"] }).votes, []);
+Deno.test("RedlockError has no votes if no node was asked, and no cause that consoles would show", () => {
+  const error = new RedlockError("Cannot", { resources: ["a"], cause: undefined });
+  assertEquals([error.votes, "cause" in error], [[], false]);
 });
 
 Deno.test("lockName() quotes resources so that nothing in them can be taken for the message, and cuts them", () => {

@@ -93,6 +93,10 @@ for (const text of [...PERMANENT, ...PASSING]) {
   });
 }
 
+Deno.test("ConnectionError has no cause that consoles would show if there is none", () => {
+  assertEquals("cause" in new ConnectionError("Lost", { ...DETAILS, cause: undefined }), false);
+});
+
 Deno.test("ConnectionError is permanent if the transport's error says so", () => {
   const cause = Object.assign(new Error("Not in this request"), { permanent: true });
   assert(new ConnectionError("Lost", { ...DETAILS, cause }).permanent);
