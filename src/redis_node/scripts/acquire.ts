@@ -67,6 +67,6 @@ if not ticket then return 0 end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "d03e29fa77461c0d53a7ab37c51cc15f2893499e",
+  sha1: "1111dde02fc2c4c8b77129faae92da4d8c2cca41",
   read: readQueued,
 };

@@ -129,7 +129,7 @@ for index, each in ipairs(KEYS) do
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "94c5159191447c4ce075fd549c0245a7830c97f4",
+  sha1: "55772ee11a13da87ece9367063137a8630d83b1b",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -157,10 +157,9 @@ end`,
   `local function poolTurnName(key, id)
   return 'hasp:turn:' .. (key:match('^.*%W') or '') .. id
 end`,
-  // Whether a pool's ticket has its turn for another key: then it is passed over, so that each of
-  // several free keys goes to another ticket.
-  `local function hasTurnElsewhere(ticket, key)
-  local id = poolIdOf(ticket)
+  // Whether the pool's ticket with this id has its turn for another key: then it is passed over, so
+  // that each of several free keys goes to another ticket.
+  `local function hasTurnElsewhere(id, key)
   local other = id and redis.pcall('GET', poolTurnName(key, id))
   if type(other) ~= 'string' or other == key then return false end
   return poolIdOf(redis.pcall('GET', 'hasp:turn:' .. other)) == id
@@ -194,13 +193,14 @@ end`,
     local near = redis.pcall('ZRANGE', queue, rank, rank + 4)
     local first = near[1]
     if not first or first == own then return 0 end
-    if hasTurnElsewhere(first, key) then
+    local id = poolIdOf(first)
+    if hasTurnElsewhere(id, key) then
       rank = rank + 1
     else
       local isGone = (own or near[2]) and gone(first)
       local receivers = isGone and 0 or publish(first, first)
       if receivers ~= 0 then
-        local waitMs, id = patienceMs(first), poolIdOf(first)
+        local waitMs = patienceMs(first)
         local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
         if type(receivers) ~= 'number' or set.err then return 0 end
         if id then redis.pcall('SET', poolTurnName(key, id), key, 'PX', waitMs) end
@@ -269,7 +269,7 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
   `local function overtake(key, rank)
   local queue, overtaken = 'hasp:queue:' .. key, {}
   for _, ticket in ipairs(redis.call('ZRANGE', queue, '0', rank - 1)) do
-    if not hasTurnElsewhere(ticket, key) then
+    if not hasTurnElsewhere(poolIdOf(ticket), key) then
       overtaken[#overtaken + 1] = ticket
       redis.call('ZREM', queue, ticket)
       publish(ticket, ticket)

@@ -149,7 +149,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "0377dabcdc592dbc903e67fd2a25f00182459b75",
+  sha1: "4f19519e8ce0ec04a1232e59a88e7904326a7c90",
 };
 
 /**

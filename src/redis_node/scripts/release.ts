@@ -52,7 +52,7 @@ if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
 end
 return replies`,
   ),
-  sha1: "2bc6def6ca1b3bce0548b376c00a7f8bb0eb33bb",
+  sha1: "41cd40cff403593c5c0386eefc1d1ef965c6cc96",
 };
 
 /**
@@ -79,7 +79,7 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
     `local waiting = ensureTurn(key, found) > 0
 return found and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "7bbc4b3d62c233d3d1d78f07973cb333a9589435",
+  sha1: "d8703f9a3e3c58cb6e5437b773830f41740c7747",
 };
 
 /**
@@ -151,7 +151,7 @@ for index, key in ipairs(KEYS) do
 end
 return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "b496ad6c0369e247353af9cf16b913549e8a17c3",
+  sha1: "f43f429513b02bc8c5ff5c201c81dde0e4bd1a0e",
 };
 
 /**
@@ -184,5 +184,5 @@ for _, key in ipairs(KEYS) do
 end
 return count == #KEYS and 1 or 0`,
   ),
-  sha1: "ab27d6a32bdc91cd5f08b1d4942619042a1c6209",
+  sha1: "d11eb6a19940615ab356a8c7336dcf3c1c94d0f6",
 };

@@ -286,7 +286,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "one-ticket-has-all-turns": [
     "the first of those that wait for a pool gets the turns for all its keys",
-    ["if hasTurnElsewhere(first, key) then", "if false then"],
+    ["if hasTurnElsewhere(id, key) then", "if false then"],
   ],
   "extension-steals": [
     "an extension steals",
