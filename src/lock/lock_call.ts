@@ -203,7 +203,7 @@ export class LockCall {
  * cooldown, or, if other clients are to be joined in the nodes' queues, that nodes can notify this
  * client. To be called again after each wait.
  *
- * @param denied The last attempt, if the call has waited since.
+ * @param denied The last attempt, if there was one: for the refusal.
  * @returns What must be awaited; `undefined` if nothing is in the way.
  * @throws The refusal, if the wait of the call is over.
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
@@ -212,11 +212,11 @@ export function waitToAsk(call: LockCall, denied?: Round): Promise<void> | undef
   const { client: { localQueues }, settings, localName, mode, pool } = call;
   if (call.admitted) return undefined;
   if (!call.waiter) pool?.chooseFirst();
-  const joins = call.queuesUp && (denied !== undefined || localQueues.isContended(call));
+  const joins = call.queuesUp && localQueues.isContended(call);
   if (call.queuesUp) {
     const owner = localQueues.owner(localName) ?? call;
     if (owner !== call) return waitBehind(call, denied);
-    // A reader that joins nobody is no first: others of its client ask beside it.
+    // A reader that joins nobody does not become the first: others of its client ask beside it.
     if (joins || !mode) localQueues.claim(localName, call);
   }
   if (call.cooldownLeftMs > 0) return waitForCooldown(call, denied);

@@ -183,9 +183,9 @@ export class QueuedWaiter implements TicketListener {
     this.#denied = denied;
     this.#unanswered = denied.unanswered;
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
-    const inQuarantine = denied.votes.some(({ outcome }) => outcome === "quarantined");
-    const rests = denied.unanswered && inQuarantine;
-    this.#restUntilMs = rests ? this.#within(QUARANTINE_REST_MS_MAX) : 0;
+    const inQuarantine = denied.unanswered &&
+      denied.votes.some(({ outcome }) => outcome === "quarantined");
+    this.#restUntilMs = inQuarantine ? this.#within(QUARANTINE_REST_MS_MAX) : 0;
     if (this.#news.notifiedBy !== 0) this.#planByNews();
     due.pollMs = this.#nowMs + backoffMs(this.#random, this.settings, attempt);
     due.joinMs = this.#joinMs();
@@ -247,8 +247,8 @@ export class QueuedWaiter implements TicketListener {
 
   onSubscriptionChange(): void {
     this.ticket.onSubscriptionChange();
-    const due = this.#due;
     if (!this.#pause) return;
+    const due = this.#due;
     due.joinMs = Math.min(due.joinMs, this.#joinMs());
     // It has relied on a quorum of nodes: without one it polls, and leaves the queues.
     const polls = due.pollMs === Infinity && !this.#notifications.hasQuorum;

@@ -173,7 +173,7 @@ export class Ticket implements QueueTicket {
     if (this.#hasWon) return this.#leaveNode(nodeIndex);
     const { clock, subscribed } = this.#notifications;
     clock.note(nodeIndex, { timeMs: position.timeMs, sentMs, receivedMs });
-    this.#positions[nodeIndex] = subscribed & 1 << nodeIndex ? position : undefined;
+    if (subscribed & 1 << nodeIndex) this.#positions[nodeIndex] = position;
     this.#positionsMs = receivedMs;
     this.#onPosition();
   }
