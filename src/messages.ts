@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { LockHeldError, lockName, QuorumError } from "./errors.ts";
-import type { Holder } from "./holder.ts";
+import { lockName, QuorumError } from "./errors.ts";
 import { printable } from "./printable.ts";
 import { quorumSize, type Vote } from "./vote.ts";
 
@@ -128,73 +127,4 @@ export function foreignKey(remainingMs: number | undefined, type?: string): stri
     ...(remainingMs === Infinity ? ["has no TTL"] : []),
   ];
   return found.length > 0 ? `${found.join(" and ")}, so no lock library set it` : undefined;
-}
-
-/** What the message of a {@linkcode LockHeldError} is made of. */
-export interface Held {
-  readonly resources: readonly string[];
-  readonly votes: readonly Vote[];
-  /** How many nodes there are. */
-  readonly nodeCount: number;
-  /** Whether the call asked for any one of the resources. */
-  readonly any?: boolean | undefined;
-  /** How long the call waited, in milliseconds; `undefined` if it made one attempt only. */
-  readonly waitedMs?: number | undefined;
-  /** How long the key in the way lives, in milliseconds, if a node has reported it. */
-  readonly remainingMs?: number | undefined;
-  /** Who holds it, if that is known. */
-  readonly holders?: readonly Holder[] | undefined;
-  /** For how long this client itself has held one of the resources, in milliseconds, if it does. */
-  readonly ownHeldMs?: number | undefined;
-  /** Whether it holds that in shared mode. */
-  readonly ownReads?: boolean | undefined;
-  /** Whether the call asks for shared mode. */
-  readonly reads?: boolean | undefined;
-  /** For how long the resource stays in its cooldown, in milliseconds, if it is in one. */
-  readonly cooldownLeftMs?: number | undefined;
-  /** How many clients wait for the lock, if that is known. */
-  readonly waiters?: number | undefined;
-}
-
-/** The error of a call that did not get its lock because it is held, or in its cooldown. */
-export function lockHeldError(held: Held): LockHeldError {
-  const { resources, votes, nodeCount, waitedMs, remainingMs, waiters, holders } = held;
-  const parts = [
-    obstacle(held),
-    ...(waitedMs === undefined ? [] : [`waited ${Math.round(waitedMs)} ms`]),
-    ...(remainingMs !== undefined ? [keyText(held, remainingMs)] : []),
-    ...(votes.length > 0 ? [voteCount(votes, nodeCount)] : []),
-  ];
-  const message = `Cannot acquire ${lockName(resources, held.any)}: ${parts.join("; ")}`;
-  const cause = nodeErrors(votes);
-  return new LockHeldError(message, { resources, votes, cause, waiters, holders, remainingMs });
-}
-
-function obstacle(held: Held): string {
-  const { votes, nodeCount, holders: [holder] = [], ownHeldMs, cooldownLeftMs = 0, any } = held;
-  if (cooldownLeftMs > 0) {
-    const who = any ? "each is held or" : "it is";
-    return `${who} in its cooldown ('cooldownMs') for another ${Math.ceil(cooldownLeftMs)} ms`;
-  }
-  if (ownHeldMs !== undefined) {
-    const [how, rule] = held.ownReads
-      ? [
-        " in shared mode",
-        held.reads ? "a writer waits for that" : "a reader cannot become the writer",
-      ]
-      : ["", "locks are not reentrant"];
-    return `this client itself has held it${how} for ${Math.round(ownHeldMs)} ms, and ${rule}`;
-  }
-  if (votes.length === 0) return "earlier calls of this client are still waiting for it";
-  if (any) return "each of them is held, or others compete for it";
-  const denied = votes.filter(({ outcome }) => outcome === "denied").length;
-  if (denied <= nodeCount - quorumSize(nodeCount)) return "others hold it or compete for it";
-  return `someone else ${holder?.label === undefined ? "" : `(${holder.label}) `}holds it`;
-}
-
-function keyText({ resources }: Held, remainingMs: number): string {
-  const name = resources.length === 1 ? "its key" : "one of their keys";
-  const foreign = foreignKey(remainingMs);
-  if (foreign) return `${name} ${foreign}`;
-  return `${name} expires in ${Math.ceil(remainingMs)} ms unless it is extended`;
 }

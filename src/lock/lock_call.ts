@@ -8,10 +8,10 @@
  *
  * @module
  */
-import { closedError, type LockHeldError, lockName, type QuorumError } from "../errors.ts";
+import { closedError, LockHeldError, lockName, type QuorumError } from "../errors.ts";
 import { emit, type RedlockEvent } from "../events.ts";
 import { describeHolder } from "../holder.ts";
-import { isHopeless, lockHeldError, quorumError } from "../messages.ts";
+import { foreignKey, isHopeless, nodeErrors, quorumError, voteCount } from "../messages.ts";
 import type { Settings } from "../options.ts";
 import { type Round, ROUNDS_MAX } from "../quorum/round.ts";
 import { backoffMs } from "../time/backoff.ts";
@@ -342,24 +342,55 @@ function noQuorum(call: LockCall, votes: readonly Vote[], why: string | undefine
 }
 
 function heldByOthers(call: LockCall, denied: Round | undefined): LockHeldError {
-  const { client: { nodes, localQueues }, resources, pool, waitMs, mode, localName } = call;
-  const ticket = localQueues.get(localName)?.waiter?.ticket;
+  const { client: { nodes, localQueues }, resources, pool, waitMs, cooldownLeftMs } = call;
+  const ticket = localQueues.get(call.localName)?.waiter?.ticket;
   const own = ownHold(call);
   const value = own ? own.round.value : ticket?.holderValue;
-  return lockHeldError({
-    resources,
-    votes: denied?.votes ?? [],
-    nodeCount: nodes.length,
-    any: pool !== undefined,
-    waitedMs: waitMs === 0 ? undefined : call.elapsedMs,
-    remainingMs: own ? undefined : ticket?.remainingMs,
-    holders: value === undefined ? [] : [describeHolder(value)],
-    ownHeldMs: own?.heldMs,
-    ownReads: own?.round.mode !== undefined,
-    reads: mode !== undefined,
-    cooldownLeftMs: call.cooldownLeftMs,
-    waiters: ticket?.queueLength,
-  });
+  const holders = value === undefined ? [] : [describeHolder(value)];
+  const remainingMs = own ? undefined : ticket?.remainingMs;
+  const votes = denied?.votes ?? [];
+  const cooling = cooldownLeftMs > 0;
+  const parts = [
+    cooling
+      ? `${pool ? "each is held or" : "it is"} in its cooldown ('cooldownMs') for another ` +
+        `${Math.ceil(cooldownLeftMs)} ms`
+      : obstacle(call, own, holders[0]?.label, denied),
+    ...(waitMs === 0 ? [] : [`waited ${Math.round(call.elapsedMs)} ms`]),
+    ...(remainingMs !== undefined && !cooling ? [keyText(resources, remainingMs)] : []),
+    ...(votes.length > 0 && !cooling ? [voteCount(votes, nodes.length)] : []),
+  ];
+  const message = `Cannot acquire ${lockName(resources, pool !== undefined)}: ${parts.join("; ")}`;
+  const cause = nodeErrors(votes);
+  const waiters = ticket?.queueLength;
+  return new LockHeldError(message, { resources, votes, cause, waiters, holders, remainingMs });
+}
+
+/** What is in the way of a call, but for a cooldown. */
+function obstacle(
+  { pool, mode }: LockCall,
+  own: HeldLock | undefined,
+  label: string | undefined,
+  denied: Round | undefined,
+): string {
+  if (own) {
+    const reader = mode ? "a writer waits for that" : "a reader cannot become the writer";
+    const [how, rule] = own.round.mode
+      ? [" in shared mode", reader]
+      : ["", "locks are not reentrant"];
+    return `this client itself has held it${how} for ${Math.round(own.heldMs)} ms, and ${rule}`;
+  }
+  if (!denied?.votes.length) return "earlier calls of this client are still waiting for it";
+  if (pool) return "each of them is held, or others compete for it";
+  if (!denied.deniedByMajority) return "others hold it or compete for it";
+  return `someone else ${label === undefined ? "" : `(${label}) `}holds it`;
+}
+
+/** How long the key in the way lives. */
+function keyText(resources: readonly string[], remainingMs: number): string {
+  const name = resources.length === 1 ? "its key" : "one of their keys";
+  const state = foreignKey(remainingMs) ??
+    `expires in ${Math.ceil(remainingMs)} ms unless it is extended`;
+  return `${name} ${state}`;
 }
 
 /** The lock that this client itself holds, if it does; that of one key of several says nothing. */

@@ -6,7 +6,7 @@ import {
   QuorumError,
   RedlockError,
 } from "../../src/errors.ts";
-import { lockHeldError, quorumError, voteCount } from "../../src/messages.ts";
+import { quorumError, voteCount } from "../../src/messages.ts";
 import type { Vote } from "../../src/vote.ts";
 
 const VOTES: Vote[] = [
@@ -108,49 +108,5 @@ for (
       noted.message,
       `Cannot acquire lock "a": ${voteCount(votes, 3)}, but too late${error}`,
     );
-  });
-}
-
-const DENIED: Vote[] = ["a", "b"].map((node) => ({ node, outcome: "denied", elapsedMs: 1 }));
-const DENIED_TWICE = "0 of 3 nodes granted it, 2 denied, 2 are needed";
-const HOLDER = { holder: "7c1f09be", label: "web 3", acquiredAt: undefined };
-const HELD = { resources: ["a"], votes: DENIED, nodeCount: 3 };
-
-for (
-  const [held, why] of [
-    [{ holders: [{ ...HOLDER, label: undefined }] }, `someone else holds it; ${DENIED_TWICE}`],
-    [{ holders: [HOLDER] }, `someone else (web 3) holds it; ${DENIED_TWICE}`],
-    [{ waitedMs: 99.7 }, `someone else holds it; waited 100 ms; ${DENIED_TWICE}`],
-    [
-      { remainingMs: 20.2 },
-      `someone else holds it; its key expires in 21 ms unless it is extended; ${DENIED_TWICE}`,
-    ],
-    [
-      { remainingMs: Infinity },
-      `someone else holds it; its key has no TTL, so no lock library set it; ${DENIED_TWICE}`,
-    ],
-    [
-      { votes: [VOTES[0], DENIED[0]], waitedMs: 5 },
-      "others hold it or compete for it; waited 5 ms; 1 of 3 nodes granted it, 1 denied, 2 are needed",
-    ],
-    [
-      { votes: [], ownHeldMs: 70.4, waitedMs: 50 },
-      "this client itself has held it for 70 ms, and locks are not reentrant; waited 50 ms",
-    ],
-    [
-      { votes: [], ownHeldMs: 70.4, ownReads: true, waitedMs: 50 },
-      "this client itself has held it in shared mode for 70 ms, and a reader cannot become the " +
-      "writer; waited 50 ms",
-    ],
-    [
-      { votes: [], waitedMs: 50 },
-      "earlier calls of this client are still waiting for it; waited 50 ms",
-    ],
-  ] as const
-) {
-  Deno.test(`lockHeldError() says: ${why}`, () => {
-    const error = lockHeldError({ ...HELD, ...held });
-    assertInstanceOf(error, LockHeldError);
-    assertEquals(error.message, `Cannot acquire lock "a": ${why}`);
   });
 }

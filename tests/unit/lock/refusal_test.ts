@@ -58,6 +58,32 @@ test("acquire() with a waitMs of 0 sends nothing beyond its attempts and what un
   assertEquals(cluster.steps, ["acquire", "acquire", "acquire release"].map(repeated));
 });
 
+test("acquire() says who is in its way, as far as it knows", async (cluster) => {
+  const messageOf = async (waitMs: number, resource: string | string[]) =>
+    (await cluster.refusal({ waitMs }, resource)).message;
+  cluster.occupy("b", 700, `${"0".repeat(40)}:rs:web 3`);
+  assertEquals(
+    await messageOf(200, ["b", "c"]),
+    'Cannot acquire locks "b", "c": someone else (web 3) holds it; waited 200 ms; one of their ' +
+      `keys expires in 501 ms unless it is extended; ${DENIED}`,
+  );
+  cluster.nodes[0].set("a", "other");
+  cluster.set("fail", 1);
+  assertEquals(
+    await messageOf(0, "a"),
+    'Cannot acquire lock "a": others hold it or compete for it; 1 of 3 nodes granted it, 1 denied, ' +
+      "1 failed, 2 are needed",
+  );
+  cluster.set("hang");
+  const first = cluster.redlock.acquire("d").catch(() => {});
+  assertEquals(
+    await messageOf(20, "d"),
+    'Cannot acquire lock "d": earlier calls of this client are still waiting for it; waited 20 ms',
+  );
+  await cluster.close();
+  await first;
+});
+
 // Locks of one's own
 
 for (
