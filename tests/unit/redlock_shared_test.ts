@@ -38,6 +38,12 @@ test("any number of locks in shared mode are held together, and none beside an e
   assertEquals(await cluster.settle(other.tryAcquire("a", READ)), undefined);
 });
 
+test("readers of one client ask beside each other if no other client is known to wait", async (cluster) => {
+  const calls = [1, 2].map(() => cluster.redlock.acquire("a", READ_LATER));
+  assertEquals(cluster.nodes.map((node) => node.asked("acquire").length), [2, 2, 2]);
+  for (const lock of await cluster.settle(Promise.all(calls))) await cluster.settle(lock.release());
+});
+
 test("a key lives as long as its longest reader, and goes with the last", async (cluster) => {
   const [long, short] = [
     await cluster.lock({ ...READ, ttlMs: 5_000 }),
