@@ -45,10 +45,10 @@ export const FENCE_LUA: string = /* @__PURE__ */ lua(
   if value and value < ${COUNT_MAX} then return value end
   error('WRONGTYPE this is no fencing counter: ' .. name)
 end`,
-  // Counts a lock on the keys, if there is a hint, or else returns 1: gives the counters of all keys
-  // one value, and returns it, the token. That is the highest that a counter calls for, and exceeds
-  // all earlier tokens of each key: a counter calls for one more than it is, a missing one for the
-  // clock, or the hint if that is near the clock.
+  // Counts a lock on the keys, if there is a hint, or else returns 1. Gives the counters of all
+  // keys one value, and returns it, the token: the highest that one of them calls for, so that it
+  // exceeds all earlier tokens of each key. A counter calls for one more than it is, a missing one
+  // for the clock, or the hint if that is near the clock.
   //
   // With a `token`, raises the counters to that, or to the highest of them if that is more.
   () =>

@@ -165,8 +165,8 @@ end`,
   return poolIdOf(redis.pcall('GET', 'hasp:turn:' .. other)) == id
 end`,
   // Whose turn it is for the key: `nil` if nobody has had one, or the ticket has left the queue.
-  // And for how long yet: 0 or less unless a turn runs. Does not look for the ticket `queued`, which
-  // the caller has just found in the queue.
+  // And for how long yet: 0 or less unless a turn runs. It does not look for the ticket `queued`,
+  // which the caller has just found in the queue.
   () =>
     `local function whoseTurn(key, queued)
   local ticket = redis.pcall('GET', 'hasp:turn:' .. key)

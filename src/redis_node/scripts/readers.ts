@@ -79,8 +79,8 @@ export const ACQUIRE_SHARED: ScriptOperation = {
     ASK_LUA,
     NOTIFY_READERS_LUA,
     // The first writer's ticket ahead of `own` in the queue, or the 64th of all, behind which may
-    // be one; `nil` without one. Drops writers' tickets whose clients are gone; also returns whether
-    // it dropped one.
+    // be one; `nil` without one. Drops writers' tickets whose clients are gone; also returns
+    // whether it dropped one.
     `local function writerAhead(key, own)
   local queue, dropped = 'hasp:queue:' .. key, false
   repeat

@@ -81,8 +81,8 @@ export interface Operation<Content = QuorumRequest> extends Partial<Script> {
    */
   readonly queues?: boolean;
   /**
-   * The script that does the same for many requests, each for one key: it gets the arguments of all,
-   * and replies a list.
+   * The script that does the same for many requests, each for one key: it gets the arguments of
+   * all, and replies a list.
    */
   readonly many?: Script;
   /** `ARGV`: what its script gets behind the keys. Without a script, the whole command. */
