@@ -160,7 +160,7 @@ function aof({ aofEnabled, appendfsync = UNKNOWN }: NodeHealth): string {
 /** The offset of a clock, and its uncertainty. */
 function clock(offsetMs: number, roundTripMs: number): string {
   const rounded = Math.round(offsetMs);
-  return `${rounded > 0 ? "+" : ""}${rounded || 0} ± ${Math.ceil(roundTripMs / 2)} ms`;
+  return `${rounded > 0 ? "+" : ""}${rounded} ± ${Math.ceil(roundTripMs / 2)} ms`;
 }
 
 function duration(ms: number): string {
@@ -168,13 +168,12 @@ function duration(ms: number): string {
   return `${Math.floor(ms / unitMs)} ${unit}`;
 }
 
-/** Pads the cells of each column to one width, but not the last cell of a row. */
+/**
+ * Pads the cells of each column to the width of those that are not the last of their row.
+ */
 function table(rows: readonly (readonly string[])[]): string[] {
   const widths = HEADINGS.map((_, column) =>
     Math.max(...rows.filter((row) => column < row.length - 1).map((row) => row[column].length))
   );
-  return rows.map((row) =>
-    row.map((cell, column) => column < row.length - 1 ? cell.padEnd(widths[column]) : cell)
-      .join("  ")
-  );
+  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column])).join("  "));
 }

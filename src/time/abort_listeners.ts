@@ -15,7 +15,8 @@ const callbacks = /* @__PURE__ */ new WeakMap<AbortSignal, Callbacks>();
 
 /**
  * Calls `callback` once when `signal` aborts, until {@linkcode offAbort}. A callback that is added
- * twice is called once; it must not throw.
+ * twice is called once; it must not throw. {@linkcode offAbort} must follow in the end, also after
+ * the abort: it frees the callback.
  *
  * @param signal A signal that has not aborted yet.
  * @param callback The function to call.
@@ -29,7 +30,6 @@ export function onAbort(signal: AbortSignal, callback: () => void): void {
   const all = new Set([callback]);
   const listener = () => {
     for (const each of all) each();
-    removeListener(signal, listener);
   };
   callbacks.set(signal, { all, listener });
   signal.addEventListener("abort", listener);
@@ -38,9 +38,7 @@ export function onAbort(signal: AbortSignal, callback: () => void): void {
 /** Removes `callback`, and with the last one the listener. */
 export function offAbort(signal: AbortSignal, callback: () => void): void {
   const known = callbacks.get(signal);
-  if (known?.all.delete(callback) && known.all.size === 0) removeListener(signal, known.listener);
-}
-
-function removeListener(signal: AbortSignal, listener: () => void): void {
-  if (callbacks.delete(signal)) signal.removeEventListener("abort", listener);
+  if (!known?.all.delete(callback) || known.all.size > 0) return;
+  callbacks.delete(signal);
+  signal.removeEventListener("abort", known.listener);
 }
