@@ -1,4 +1,6 @@
 import { assertEquals, assertGreater, assertLess } from "@std/assert";
+import { backoffMs } from "../../../src/time/backoff.ts";
+import { systemRandom } from "../../../src/time/random.ts";
 import { Callers } from "../../support/callers.ts";
 
 Deno.test("a call that polls asks after delays that grow up to retryDelayMaxMs and differ between clients, and no longer than it may wait", async () => {
@@ -20,4 +22,8 @@ Deno.test("a call that polls asks after delays that grow up to retryDelayMaxMs a
     firstMs.add(delaysMs[0]);
   }
   assertEquals(firstMs.size, 3);
+});
+
+Deno.test("backoffMs() from 0 on is 0, however often somebody has waited", () => {
+  assertEquals(backoffMs(systemRandom, { retryDelayMs: 0, retryDelayMaxMs: 10 }, 2_000), 0);
 });
