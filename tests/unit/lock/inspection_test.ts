@@ -2,7 +2,7 @@ import { assert, assertEquals, assertInstanceOf, assertMatch } from "@std/assert
 import { QuorumError, RedlockError } from "../../../src/errors.ts";
 import type { Inspection } from "../../../src/lock/inspection.ts";
 import { quorumSize } from "../../../src/vote.ts";
-import { Cluster } from "../../support/cluster.ts";
+import { Cluster, test } from "../../support/cluster.ts";
 import { combinations } from "../../support/combinations.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import type { Mode } from "../../support/keyspace_node.ts";
@@ -240,3 +240,9 @@ for (
     assertEquals(last?.error?.message, "the lock client was closed");
   });
 }
+
+test("inspect() refuses a name that no lock may have, and asks no node", async (cluster) => {
+  const inspecting = cluster.redlock.inspect("x", { keyPrefix: "hasp:" });
+  assertEquals(await cluster.rejection(inspecting) instanceof RangeError, true);
+  assertEquals(cluster.asked("inspect"), [0, 0, 0]);
+});
