@@ -47,8 +47,9 @@ function value(suffix = ""): string {
     codes[2 * index] = DIGITS[byte >> 4];
     codes[2 * index + 1] = DIGITS[byte & 15];
   }
-  // one flat string: forty joined pieces would weigh ten times as much
-  return String.fromCharCode(...codes);
+  // One flat string: forty joined pieces would weigh ten times as much. Not by a spread call: with
+  // that, a lock takes a client in Bun about a tenth more CPU.
+  return String.fromCharCode.apply(null, codes);
 }
 
 /** The runtime's cryptographic generator for values, and a fast one for jitter. */
