@@ -47,13 +47,16 @@ export const ACQUIRE_ANY: ScriptOperation = {
     `local number, value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
 number = tonumber(number)
 local key, own = KEYS[number], ticket and ticket .. number`,
-    // Whether the ticket of this rank may have a free key though it is the turn of `whose`: if that
-    // is a pool's ticket, too, and there is a free key for each ticket ahead and one more.
+    // Whether there is a free key for each ticket ahead of this rank and one more.
     `local freeCount
-local function mayPass(rank, whose)
-  if not rank or not poolIdOf(whose) then return false end
+local function suffices(rank)
   freeCount = freeCount or #KEYS - redis.call('EXISTS', unpack(KEYS))
   return rank < freeCount
+end`,
+    // Whether the ticket of this rank may have a free key though it is the turn of `whose`: if that
+    // is a pool's ticket, too, and the free keys suffice.
+    `local function mayPass(rank, whose)
+  return rank and poolIdOf(whose) and suffices(rank)
 end`,
     // Takes these tickets of the pool out of the queues of the other keys, and notifies who may be
     // next where one has left. Where a turn runs it notifies nobody: with many keys free, that
@@ -108,16 +111,18 @@ end`,
     // first such key, where the ticket stands in its queue, and how long that one's turn lasts, or
     // would last.
     `local score, nowUs = scoreOf({ key }, own, asked, agreed)
+local text = string.format('%.0f', score)
 local heldMs, length, foreign, waitMs = -1, 0, 0, 0
 local ahead, reserved, reservedRank
 for index, each in ipairs(KEYS) do
-  local pttl, rank, size = redis.call('PTTL', each), stand(each, ticket .. index, score)
+  local pttl, rank, size = redis.call('PTTL', each), stand(each, ticket .. index, text)
   ahead, length = math.min(ahead or rank, rank), math.max(length, size)
   if pttl ~= -2 then
     foreign = math.max(foreign, (holderOf(each)))
     if index == number then redis.call('DEL', 'hasp:turn:' .. each) end
   else
-    local whose, leftMs = whoseTurn(each)
+    local whose, leftMs
+    if not reserved or suffices(rank) then whose, leftMs = whoseTurn(each) end
     if rank == 0 or whose == ticket .. index or mayPass(rank, whose) then
       free = free + math.floor(2 ^ (index - 1))
     elseif not reserved then
@@ -129,7 +134,7 @@ for index, each in ipairs(KEYS) do
 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "55772ee11a13da87ece9367063137a8630d83b1b",
+  sha1: "c1ae0705adf4ecd174b128303b8bb05ce1d8832f",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
