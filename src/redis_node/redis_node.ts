@@ -18,7 +18,10 @@
  *
  * A script goes out whole (`EVAL`) the first time on a connection and by its digest (`EVALSHA`)
  * from then on. So a server that does not know it needs no second round trip, in which the client's
- * next command could overtake it.
+ * next command could overtake it. A script for callers that wait has up to ten kilobytes, and most
+ * servers know it from those who waited before: so it goes out by its digest at once, and whole if
+ * the server does not know it. A command that takes it back may overtake it then, but it is not
+ * sent again once that is sent (`isRepeatable`).
  *
  * Until a request is answered, it is in one place: in the group of this tick; then, as the context
  * of its command, in the queue of the connection, which calls `onReply` or `onFailure` once; and if
@@ -212,13 +215,13 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     group?: readonly QuorumRequest[],
     whole = false,
   ): void {
-    const { kind } = operation;
+    const { kind, queues } = operation;
     const { sha1 } = group ? operation.many! : operation;
     this.#sendGroupOf(keysOf(request));
-    const command = whole || sha1 !== undefined && !this.#sentScripts.has(sha1)
+    const command = whole || sha1 && !queues && !this.#sentScripts.has(sha1)
       ? new RequestCommand(operation, request, group, true)
       : sharedCommand(operation, request, group);
-    if (sha1 !== undefined) this.#sentScripts.add(sha1);
+    if (sha1) this.#sentScripts.add(sha1);
     const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
     if (!guarded) return this.connection.submit<Asked>(command, this, command, nodeIndex);
     const withheld = { request, nodeIndex, atMs: undefined, count: undefined };
@@ -232,10 +235,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const { operation, request, group, whole } = asked;
     const { sha1 } = group ? operation.many! : operation;
     // as `#send` did; but `onOpen`, which forgets scripts, comes after the first commands were sent
-    if (sha1 !== undefined && whole) this.#sentScripts.add(sha1);
+    if (sha1 && whole) this.#sentScripts.add(sha1);
     const unknown = reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT;
     // mutation: script-never-sent
-    if (unknown && sha1 !== undefined && isRepeatable(asked)) {
+    if (unknown && sha1 && isRepeatable(asked)) {
       this.#send(operation, request, nodeIndex, group, true);
     } else if (group) {
       this.#onGroupReply(reply, operation, group, nodeIndex);
