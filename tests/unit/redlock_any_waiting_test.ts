@@ -107,6 +107,15 @@ test("a call polls while clients of other libraries have all, whose releases not
   assertEquals((await cluster.settle(acquiring, 500)).resources, ["b"]);
 });
 
+test("a call that polls asks again for each of several, not only for the one that it asked for last", async (cluster) => {
+  for (const name of NAMES) cluster.occupy(name);
+  const acquiring = cluster.redlock.acquire(NAMES, { ...WAITS, notify: false });
+  await cluster.advance(1_000);
+  const [first] = attempts(cluster); // and then for the other
+  cluster.free(first);
+  assertEquals((await cluster.settle(acquiring, 10_000)).resources, [first]);
+});
+
 test("a call that too few nodes answer asks for no other", async (cluster) => {
   cluster.set("fail", 1, 2);
   const sent = await attemptsOf(cluster, async () => {

@@ -167,6 +167,19 @@ Deno.test("a call learns how long to wait from nodes that answer after the round
   assertLessOrEqual(asked[0], 5);
 });
 
+Deno.test("a call polls if too few nodes have its ticket that can still notify it when they answer", async () => {
+  const callers = await blocked();
+  callers.set("fail", 0);
+  callers.nodes[2].replyMs = 5;
+  const [waitedMs] = await callers.asksAfter(() => {
+    callers.notify(callers.nodes);
+    callers.clock.setTimer(() => callers.nodes[2].cut(), 3);
+  }, 1);
+  assertEquals(waitedMs, 0);
+  const [polledMs] = await callers.asksAfter(() => {}, 1_000);
+  assert(polledMs !== undefined);
+});
+
 // Subscribing and unsubscribing
 
 Deno.test("a client subscribes once to each node when a call first waits, and unsubscribes when none has waited for 30 s", async () => {
