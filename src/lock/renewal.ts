@@ -69,6 +69,7 @@ async function tryExtend(
   }
   if (round.deniedByMajority) {
     unconfirmed.push(round); // it says why, and not one that began later
+    lock.loseIfOver(); // keys that have expired are not gone
     lock.lose("gone", keysGone(round.keys));
   }
   return extended ? undefined : round.votes;

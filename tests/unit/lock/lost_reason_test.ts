@@ -15,6 +15,12 @@ const LOSSES: readonly [
   ["expired", "its TTL passes", {}, (cluster) => cluster.advance(TTL_MS)],
   ["stalled", "the process stands still", { autoExtend: true }, ({ clock }) => clock.block(TTL_MS)],
   ["clock-stepped", "the machine sleeps", {}, ({ clock }) => clock.stepWall(TTL_MS)],
+  ["clock-stepped", "its keys expire before an extension arrives", {}, async (cluster, lock) => {
+    const extending = cluster.rejection(lock.extend());
+    cluster.forget(0, 1);
+    cluster.clock.stepWall(TTL_MS);
+    await extending;
+  }],
   ["extend-failed", "the nodes hang", { autoExtend: true }, async (cluster) => {
     cluster.set("hang");
     await cluster.advance(TTL_MS);
@@ -73,7 +79,10 @@ for (const [reason, what, options, lose] of LOSSES) {
     const error = lock.signal.reason;
     assertInstanceOf(error, LockLostError);
     const denied = error.votes.some(({ outcome }) => outcome === "denied");
-    assertEquals([error.reason, denied], [reason, reason === "gone"]);
+    assertEquals([error.reason, denied], [
+      reason,
+      reason === "gone" || what.startsWith("its keys"),
+    ]);
     await runMicrotasks();
     const lost = cluster.events.flatMap((event) => event.type === "lost" ? [event] : []);
     assertEquals(lost.map(({ reason, cause }) => [reason, cause]), [[reason, error.cause]]);
