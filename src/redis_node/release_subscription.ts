@@ -186,7 +186,9 @@ export class ReleaseSubscription {
   }
 
   #onFailed(error: Error): void {
-    const isUnanswered = error instanceof ConnectionError && error.outcome === "unknown";
+    // not if the server refused the connection or its login: that says nothing of the command
+    const isUnanswered = error instanceof ConnectionError && error.outcome === "unknown" &&
+      !(error.cause instanceof ReplyError);
     if (isUnanswered && this.#commands.receivedAtMs > this.#unansweredMs) {
       this.#unansweredMs = this.#nowMs;
       this.#unanswered++;

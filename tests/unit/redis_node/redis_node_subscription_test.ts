@@ -217,6 +217,23 @@ for (
   });
 }
 
+test("RedisNode.subscribe() subscribes again soon, however often the server refuses its login", async (bench) => {
+  bench.use({}, "redis://:secret@h");
+  await bench.send("acquire");
+  await bench.answer("+OK\r\n+OK\r\n");
+  bench.node.subscribe!(bench, INDEX);
+  await runMicrotasks();
+  const { transports } = bench.subscriptions;
+  for (let times = 1; times < 8; times++) {
+    assertEquals([transports.length, bench.notices.length], [times, times - 1]);
+    await bench.receive("-ERR max number of clients reached\r\n");
+    while (transports.length === times) await bench.advance(RECONNECT_MS);
+    assertEquals(bench.notices.at(-1), IS_UNSUBSCRIBED);
+    await bench.send("acquire");
+    await bench.answer("$-1\r\n");
+  }
+});
+
 test.listening("RedisNode.subscribe() subscribes anew if the next connection leads to another server", async (bench) => {
   await bench.hangUp();
   await bench.reconnect();
