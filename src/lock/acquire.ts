@@ -132,10 +132,12 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   }
   call.throwIfEnded(held.round);
   const isUsed = call.purpose === "use";
+  // `runUsing` delivers it, and releases it, even if the routine drops it
+  held.isDelivered = !isUsed;
   const lock = new Lock(held);
   if (call.settings.autoExtend ?? isUsed) {
     renew(held);
-    if (!isUsed) held.endWith(lock); // `runUsing` releases it, even if the routine drops it
+    if (!isUsed) held.endWith(lock);
   }
   return lock;
 }
@@ -225,7 +227,6 @@ function conclude(call: LockCall, round: Round): HeldLock | undefined {
   letNextAsk(call, held);
   if (settings.onEvent) reportAcquired(call, held);
   if (call.ended) held.withdraw(); // in the tick of its grant: by a listener, for example
-  else held.delivered();
   return held;
 }
 

@@ -78,8 +78,8 @@ export class HeldLock extends TimerEntry {
   /** The handle, if the lock ends when neither that nor a signal is left. */
   #handle: WeakRef<object> | undefined;
   #released: Promise<boolean> | undefined;
-  /** Whether its caller has it. */
-  #isDelivered = false;
+  /** Whether its caller, or the routine that uses it, has it. */
+  isDelivered = false;
   // What follows is set on few locks, so all others have no place for it.
   /**
    * What the program is called in: made by the call if it has a listener, else when the signal is
@@ -175,7 +175,7 @@ export class HeldLock extends TimerEntry {
   }
 
   get #atLeastMs(): number {
-    return this.#isDelivered ? this.settings.atLeastMs : 0;
+    return this.isDelivered ? this.settings.atLeastMs : 0;
   }
 
   /**
@@ -184,7 +184,7 @@ export class HeldLock extends TimerEntry {
    */
   get formerMs(): number {
     const { round } = this;
-    return this.#isDelivered && round.replaces !== undefined ? round.ttlMs - round.ageMs : 0;
+    return this.isDelivered && round.replaces !== undefined ? round.ttlMs - round.ageMs : 0;
   }
 
   /** Aborts when the lock is lost. Made when it is first read, because many callers never do. */
@@ -283,11 +283,6 @@ export class HeldLock extends TimerEntry {
     this.leaveLocalQueue();
   }
 
-  /** Its caller has it from now on. */
-  delivered(): void {
-    this.#isDelivered = true;
-  }
-
   /**
    * Its caller does not get it: releases it, or gives the keys of an adopted lock their former
    * value back, so that another call can adopt it.
@@ -364,7 +359,7 @@ export class HeldLock extends TimerEntry {
   override onClosed(): void {
     if (this.#end) return this.#takeBack(0);
     // Its listener has closed the client: `withdraw` gives back what the caller does not have yet.
-    if (this.round.replaces !== undefined && !this.#isDelivered) return;
+    if (this.round.replaces !== undefined && !this.isDelivered) return;
     this.lose("closed", new Error("the lock client was closed"));
   }
 

@@ -44,6 +44,7 @@ export async function runUsing<T>(call: LockCall, routine: Routine<T>): Promise<
   let result: T;
   try {
     call.throwIfEnded(held.round);
+    held.isDelivered = true;
     if (signal) onAbort(signal, abort);
     result = await routine(lock);
     const lost = held.loseIfOver();
