@@ -254,7 +254,7 @@ export function lossError(...details: Parameters<typeof lostError>): LockLostErr
 export function thrownHere<T>(error: T): T {
   const lost = error as LockLostError;
   if (withoutCaller.delete(lost)) {
-    const { stack = "" } = new Error();
+    const stack = `${new Error().stack}`; // a program may have replaced what makes it
     lost.stack = stack.replace(/^.*/u, () => `${lost.name}: ${lost.message}`);
   }
   return error;

@@ -191,3 +191,13 @@ test("LockLostError has the stack of the code that gets it first", async (cluste
   assertMatch(thrown.stack!, /at worker/);
   assertMatch((await cluster.rejection(lock.extend())).stack!, /at worker/); // it stays
 });
+
+test("LockLostError is thrown also if the program has stacks be arrays", async (cluster) => {
+  const { signal } = await cluster.lock();
+  await cluster.advance(2 * TTL_MS);
+  const { prepareStackTrace } = Error;
+  Error.prepareStackTrace = (_, frames) => frames;
+  const { message, stack } = assertThrows(() => signal.throwIfAborted(), LockLostError);
+  Error.prepareStackTrace = prepareStackTrace;
+  assertEquals(stack, `LockLostError: ${message}`);
+});
