@@ -153,7 +153,8 @@ export class Dialer {
     this.#acceptedMs = Infinity;
     const delayMs = backoffMs(random, SERVER_BACKOFF, this.#failures++);
     // It counts from the login: a connection that ends each second would be down as long otherwise.
-    const leftMs = Math.max(delayMs - livedMs, Math.min(delayMs, SERVER_BACKOFF.retryDelayMs));
+    // What is left is random, too, because a server ends the connections of all clients together.
+    const leftMs = Math.max(delayMs - livedMs, backoffMs(random, SERVER_BACKOFF, 0));
     this.#retry = this.#wheel.after(leftMs, () => this.dial());
   }
 

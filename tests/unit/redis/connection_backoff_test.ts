@@ -37,8 +37,9 @@ for (const [livedMs, shortMs] of [[0, 0], [300, 0], [1_000, 1], [1_999, 1], [2_0
     await bench.advance(livedMs);
     const { length } = bench.network.targets;
     bench.network.mode = "refuse";
+    bench.fraction = 0; // a short delay is random, too
     await bench.hangUp();
-    await bench.advance(55);
+    await bench.advance(30);
     assertEquals(bench.network.targets.length - length, Math.min(shortMs, 1));
     await bench.advance(105);
     assertEquals(bench.network.targets.length - length, shortMs);
