@@ -145,3 +145,13 @@ test("a late release deletes its other keys, also where readers' set is out of r
   await command("DEL", "config");
   await (await waiting).release();
 });
+
+test("a reader's release that has the key live on drops writers that are gone, so that readers behind them enter", async (servers) => {
+  await using redlock = createRedlock(servers.urls, READ);
+  const lock = await redlock.acquire("config", { atLeastMs: 20_000 });
+  await onAll(servers, "ZADD", QUEUE, 1, "gone:1:50");
+  assertEquals(await lock.release(), true);
+  await eventually(async () =>
+    assertEquals(await onAll(servers, "EXISTS", QUEUE, "config"), Array(5).fill(1))
+  );
+});

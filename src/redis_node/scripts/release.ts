@@ -156,8 +156,8 @@ return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0
 
 /**
  * Has the keys that hold the value live on for a while in place of being deleted, and notifies
- * their watchers of when they expire (`announceExpiry` in `queue.ts`). Returns 1 if all keys held
- * the value, else 0.
+ * their watchers of when they expire (`announceExpiry` in `queue.ts`); a reader's drops the writers
+ * that are gone. Returns 1 if all keys held the value, else 0.
  */
 export const KEEP: ScriptOperation<Release> = {
   kind: "release",
@@ -166,6 +166,7 @@ export const KEEP: ScriptOperation<Release> = {
   source: /* @__PURE__ */ lua(
     TURN_LUA,
     ANNOUNCE_LUA,
+    NOTIFY_READERS_LUA,
     READERS_LUA,
     `local value, ttl = unpack(ARGV)
 local count = 0
@@ -177,6 +178,7 @@ for _, key in ipairs(KEYS) do
     if isReader then
       redis.call('ZADD', 'hasp:readers:' .. key, nowMs() + ttl, value)
       settle(key)
+      notifyReaders(key)
     end
     announceExpiry(key, '+', tonumber(ttl))
     count = count + 1
@@ -184,5 +186,5 @@ for _, key in ipairs(KEYS) do
 end
 return count == #KEYS and 1 or 0`,
   ),
-  sha1: "d11eb6a19940615ab356a8c7336dcf3c1c94d0f6",
+  sha1: "036ac99b123e853ee31cc184c09071b8bf00d389",
 };

@@ -17,7 +17,7 @@
  * |                       | `EXTEND_SHARED`   | readers, queue       | 0, 1, 2                    |
  * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1, 2                    |
  * |                       | `RELEASE_QUEUED`  | readers, queue, turn | 0, 1, 2                    |
- * |                       | `KEEP`            | readers              | 0, 1                       |
+ * |                       | `KEEP`            | readers, queue       | 0, 1                       |
  * | `../restart_guard.ts` | `STATE_LUA`       | `hasp:born` alone    | age, clock, uptime, run id |
  * | `../inspect_key.ts`   | `GET_LUA`         | (changes nothing)    | a text                     |
  * | `../operated_node.ts` | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
