@@ -81,6 +81,19 @@ Deno.test("a call whose nodes refuse for good waits for a cooldown that began du
   assertEquals(cluster.nowMs - startMs, 10 + COOLDOWN_MS + 20);
 });
 
+Deno.test("a call that was denied before a cooldown joins the queues with its first attempt after it", async () => {
+  const cluster = new Cluster(3, { cooldownMs: COOLDOWN_MS });
+  await cluster.lock({}, ["a", "b"]);
+  const acquiring = cluster.redlock.acquire("a", { waitMs: 50_000 });
+  await cluster.advance(TTL_MS);
+  const [node] = cluster.nodes;
+  const asked = node.asked("acquire").length;
+  assertEquals(node.queue("a"), []); // it leaves the queues meanwhile
+  await cluster.settle(acquiring, 10_000);
+  const priorities = node.asked("acquire").slice(asked).map(({ priority }) => priority);
+  assertEquals(priorities, ["in-order"]);
+});
+
 Deno.test("a cooldown is ended by the call's signal and by close(), and leaves nothing", async () => {
   for (const how of ["abort", "close"]) {
     const cluster = await ranOut();

@@ -114,14 +114,15 @@ Deno.test("a call asks soon when nodes are back after a quorum could no longer n
   }
 });
 
-Deno.test("a call does not ask each time that nodes cannot be reached again", async () => {
+Deno.test("a call polls ever more rarely, not each time that nodes cannot be reached again", async () => {
   const callers = await blocked(["first"], { retryDelayMs: 100, retryDelayMaxMs: 60_000 });
   const asks = callers.asksMs().length;
   for (let times = 0; times < 2_000; times++) {
     for (const node of callers.nodes.slice(0, 2)) node.cut();
     await callers.advance(1);
   }
-  assertLessOrEqual(callers.asksMs().length - asks, 8); // each limit is double the one before
+  const polls = callers.asksMs().length - asks;
+  assert(polls >= 3 && polls <= 8, `${polls}`); // each limit is double the one before
 });
 
 Deno.test("a call asks when nodes have come and gone one after the other, once they are a quorum", async () => {
