@@ -91,12 +91,25 @@ test("a call that hears that one of several was taken asks when the turn for ano
   for (const name of NAMES) cluster.occupy(name);
   const acquiring = cluster.rejection(cluster.redlock.acquire(NAMES, WAITS));
   await cluster.advance(100);
+  cluster.fraction = 0; // a choice at random is "a"
   for (const node of cluster.nodes) node.notify(node.queue("a")[0], "taken", 5_000);
   for (const node of cluster.nodes) node.notify(node.queue("b")[0], "watch", 50);
   const sent = await attemptsOf(cluster, () => cluster.advance(60));
   assertEquals(sent, ["b queues"]);
   await cluster.close();
   await acquiring;
+});
+
+test("a call asks for the one of several that nodes answered to be free for another, when that turn is over", async (cluster) => {
+  const lock = await cluster.lock(WAITS, NAMES);
+  for (const node of cluster.nodes) node.enqueue("b", "other:1");
+  cluster.occupy("a");
+  await cluster.settle(lock.release()); // the turn for "b" begins
+  cluster.fraction = 0; // a choice at random is "a"
+  const sent = await attemptsOf(cluster, async () => {
+    assertEquals((await cluster.lock(WAITS, NAMES)).resources, ["b"]);
+  });
+  assertEquals([lock.resources, sent], [["b"], ["b queues", "b queues"]]);
 });
 
 test("a call polls while clients of other libraries have all, whose releases notify nobody", async (cluster) => {
