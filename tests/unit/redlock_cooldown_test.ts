@@ -172,6 +172,11 @@ Deno.test("adopt() gets a lock in its cooldown at once", async () => {
 Deno.test("a call for any one gets the one that is not in its cooldown", async () => {
   const cluster = await ranOut();
   assertEquals((await cluster.try({ any: true }, ["a", "b"]))?.resources, ["b"]);
+  assertEquals(
+    (await cluster.refusal({ any: true, waitMs: 0 }, ["a"])).message,
+    'Cannot acquire any of lock "a": each is held or in its cooldown (\'cooldownMs\') for another ' +
+      "4963 ms",
+  );
 });
 
 Deno.test("a release that too few nodes answered leaves a cooldown from the end of the validity on", async () => {
