@@ -174,7 +174,7 @@ Deno.test("a call for any one gets the one that is not in its cooldown", async (
   assertEquals((await cluster.try({ any: true }, ["a", "b"]))?.resources, ["b"]);
   assertEquals(
     (await cluster.refusal({ any: true, waitMs: 0 }, ["a"])).message,
-    'Cannot acquire any of lock "a": each is held or in its cooldown (\'cooldownMs\') for another ' +
+    "Cannot acquire any of lock \"a\": each is held or in its cooldown ('cooldownMs') for another " +
       "4963 ms",
   );
 });
