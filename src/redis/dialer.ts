@@ -16,8 +16,6 @@ import type { RawReply } from "./reply.ts";
 
 /** How long a connection must live before failures are forgotten, in milliseconds. */
 const LIVED_MS = 2_000;
-/** The shortest delay before the next attempt, in milliseconds; the first is up to twice as long. */
-const DELAY_MS_MIN = SERVER_BACKOFF.retryDelayMs / 2;
 
 /** Commands whose replies need not be good: a connection does without a name. */
 const OPTIONAL_COMMANDS: readonly string[] = ["CLIENT", "PING"];
@@ -157,7 +155,8 @@ export class Dialer {
     // It counts from the login: a connection that ends each second would be down as long otherwise.
     // What is left is at least a first delay, and random as that, because a server ends the
     // connections of all clients together.
-    const leftMs = Math.max(delayMs - livedMs, DELAY_MS_MIN + delayMs % DELAY_MS_MIN);
+    const shortestMs = SERVER_BACKOFF.retryDelayMs / 2; // the first is up to twice as long
+    const leftMs = Math.max(delayMs - livedMs, shortestMs + delayMs % shortestMs);
     this.#retry = this.#wheel.after(leftMs, () => this.dial());
   }
 
