@@ -101,6 +101,27 @@ test("a call that hears that one of several was taken asks when the turn for ano
   await acquiring;
 });
 
+test("a call that was notified in vain waits for two nodes that name the same one of several", async (cluster) => {
+  for (const name of NAMES) cluster.occupy(name);
+  const acquiring = cluster.rejection(cluster.redlock.acquire(NAMES, WAITS));
+  await cluster.advance(100);
+  const [one, other, last] = cluster.nodes;
+  const after = (node: typeof one, name: string) =>
+    attemptsOf(cluster, () => {
+      node.notify(node.queue(name)[0]);
+      return cluster.advance(0);
+    });
+  const sent = [
+    await after(one, "a"),
+    await after(one, "a"),
+    await after(other, "b"),
+    await after(last, "a"),
+  ];
+  assertEquals(sent, [["a queues"], [], [], ["a queues"]]);
+  await cluster.close();
+  await acquiring;
+});
+
 test("a call asks for the one of several that nodes answered to be free for another, when that turn is over", async (cluster) => {
   const lock = await cluster.lock(WAITS, NAMES);
   for (const node of cluster.nodes) node.enqueue("b", "other:1");
