@@ -12,7 +12,7 @@
  * | `refusals.ts`             | what the error replies mean                                    |
  * | `pending_releases.ts`     | releases that did not arrive go out again                      |
  * | `release_subscription.ts` | notifications                                                  |
- * | `restart_guard.ts`        | grants are withheld until it is known that they count          |
+ * | `restart_guard.ts`        | votes are withheld until it is known that they count          |
  * | `inspect_key.ts`          | what a key holds                                               |
  * | `operated_node.ts`        | what operators ask: the keys, and a diagnosis of the server    |
  *
@@ -25,7 +25,7 @@
  *
  * Until a request is answered, it is in one place: in the group of this tick; then, as the context
  * of its command, in the queue of the connection, which calls `onReply` or `onFailure` once; and if
- * its grant is withheld, as the context of the guard's command. A release that failed is answered,
+ * its vote is withheld, as the context of the guard's command. A release that failed is answered,
  * and a copy of it, whose answer nobody waits for, is in `pending_releases.ts`.
  *
  * Releases of one tick are a *group*, and so are extensions: one command for many keys costs a
@@ -47,7 +47,7 @@ import { inspectKey } from "./inspect_key.ts";
 import { PendingReleases } from "./pending_releases.ts";
 import { explained, isDemoted, isTransient, isWrongType, UNKNOWN_SCRIPT } from "./refusals.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
-import { RestartGuard, type WithheldGrant } from "./restart_guard.ts";
+import { RestartGuard, type WithheldVote } from "./restart_guard.ts";
 import { ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import { ADOPT, GIVE_BACK } from "./scripts/adopt.ts";
 import { EXTEND } from "./scripts/extend.ts";
@@ -224,7 +224,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     if (sha1) this.#sentScripts.add(sha1);
     const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
     if (!guarded) return this.connection.submit<Asked>(command, this, command, nodeIndex);
-    const withheld = { request, nodeIndex, atMs: undefined, count: undefined };
+    const withheld: WithheldVote = { request, nodeIndex };
     const asked = { operation, request, group, whole: command.whole, withheld };
     this.connection.submit<Asked>(command, this, asked, nodeIndex);
     (this.#guard ??= this.#newGuard()).askBehind(withheld);
@@ -282,7 +282,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       return request.answer(nodeIndex, FAILED, new ProtocolError(text), atMs);
     }
     const detail = detailOf(outcome, reply, operation, request);
-    if (withheld && outcome === GRANTED) Object.assign(withheld, { atMs, count: detail });
+    const isVote = outcome === GRANTED || outcome === DENIED && operation.kind === "acquire";
+    if (withheld && isVote) Object.assign(withheld, { outcome, detail, atMs });
     else request.answer(nodeIndex, outcome, detail, atMs);
   }
 
@@ -331,9 +332,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 }
 
-/** What a reply answers: a command; and where its grant waits, if the guard withholds that. */
+/** What a reply answers: a command; and where its vote waits, if the guard withholds that. */
 interface Asked extends Pick<RequestCommand, "operation" | "request" | "group" | "whole"> {
-  readonly withheld?: WithheldGrant | undefined;
+  readonly withheld?: WithheldVote | undefined;
 }
 
 /**

@@ -15,7 +15,7 @@
  *
  * One script reads both, *behind* each command that sets a lock's keys, in the same piece. Were it
  * to read them ahead of that command, the node could lose everything in between. The guard
- * withholds the grant until the script's reply has come, and so waits only for what was sent in the
+ * withholds the vote until the script's reply has come, and so waits only for what was sent in the
  * same piece. `INFO` costs a server as much as the lock, so the uptime is not read each time: only
  * first on each connection, because a restart ends connections, and then once a second, because a
  * proxy may keep the client's. If the guard is off nothing is sent.
@@ -28,6 +28,9 @@
  * **What is not seen:** a restart behind a proxy that keeps the client's connection, for a second,
  * unless the keys are lost as well; and a clock that was set ahead after the server started, by a
  * client that has not read the uptime in between: uptime and age are then too long by as much.
+ *
+ * **A denial** of an attempt does not count either: the key may be that of an attempt that cannot
+ * win, because its own grant does not count. A ticket is put in the queues all the same.
  *
  * **Extensions** do not count either. A lock that a quorum granted under the guard is exclusive as
  * long as a quorum of nodes that have lost nothing keep its key. A node that has lost its keys may
@@ -43,7 +46,14 @@
  *
  * @module
  */
-import { FAILED, GRANTED, OUTDATED, QUARANTINED } from "../quorum/outcome.ts";
+import {
+  type Detail,
+  FAILED,
+  GRANTED,
+  type Outcome,
+  OUTDATED,
+  QUARANTINED,
+} from "../quorum/outcome.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/wire.ts";
 import { encodeApart } from "../redis/encoder.ts";
@@ -127,18 +137,20 @@ interface Quarantine {
 /** What a server reports about itself: see {@linkcode STATE_LUA}. */
 type ServerState = [ageMs: number, timeMs: number, uptimeS?: number, runId?: number];
 
-/** A request, and its node's grant, which is answered once it is known whether that counts. */
-export interface WithheldGrant {
+/** A request, and its node's vote, which is answered once it is known whether that counts. */
+export interface WithheldVote {
   readonly request: QuorumRequest;
   readonly nodeIndex: number;
-  /** When the node granted; `undefined` as long as it has not. */
-  atMs: number | undefined;
-  /** What it counted. */
-  count: number | undefined;
+  /** Its vote; missing until it has voted, or if the guard does not concern its answer. */
+  outcome?: Outcome;
+  /** What it said beside that. */
+  detail?: Detail;
+  /** When it voted. */
+  atMs?: number;
 }
 
-/** Withholds the grants of one server that may have lost keys. */
-export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
+/** Withholds the votes of one server that may have lost keys. */
+export class RestartGuard implements ReplyReceiver<WithheldVote | undefined> {
   readonly #server: ServerAccess;
   readonly #connection: CommandSender;
   readonly #onQuarantined: (quarantine: Quarantine) => void;
@@ -178,7 +190,7 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
   }
 
   /** Must be called right behind the command that may bring the grant. */
-  askBehind(withheld: WithheldGrant | undefined): void {
+  askBehind(withheld: WithheldVote | undefined): void {
     const { thirdParty, wheel: { clock } } = this.#server;
     // others' clients may connect again unnoticed
     const isDue = thirdParty || clock.monotonicMs() >= this.#uptimeDueMs;
@@ -187,21 +199,21 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, withheld: WithheldGrant | undefined, tag: number): void {
+  onReply(reply: RawReply, withheld: WithheldVote | undefined, tag: number): void {
     if (tag === BY_DIGEST && reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT) {
       return this.#connection.submit(STATE_COMMAND, this, withheld);
     }
     const state = stateIn(reply);
     if (state) this.#noteRestart(state);
-    if (withheld?.atMs === undefined) return;
+    if (withheld?.outcome === undefined) return;
     const { request, nodeIndex } = withheld;
     if (reply instanceof ReplyError) request.answer(nodeIndex, FAILED, explained(reply));
     else this.#conclude(state, withheld);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, withheld: WithheldGrant | undefined): void {
-    if (withheld?.atMs === undefined) return;
+  onFailure(error: ConnectionError, withheld: WithheldVote | undefined): void {
+    if (withheld?.outcome === undefined) return;
     withheld.request.answer(withheld.nodeIndex, FAILED, error);
   }
 
@@ -221,7 +233,7 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
 
   #conclude(
     state: ServerState | undefined,
-    { request, nodeIndex, atMs, count }: WithheldGrant,
+    { request, nodeIndex, outcome, detail, atMs }: WithheldVote,
   ): void {
     const [ageMs, timeMs] = state ?? [];
     if (ageMs === undefined || timeMs === undefined || ageMs < 0) {
@@ -238,8 +250,9 @@ export class RestartGuard implements ReplyReceiver<WithheldGrant | undefined> {
       const oldBelow = oldCountsBelow(timeMs, Math.min(receivedAtMs - restartedMs, ageMs));
       // A counter that may be an old one is withheld, so that counters are raised above it.
       // mutation: old-counters-believed
-      if (count === undefined || count >= oldBelow) request.answer(nodeIndex, GRANTED, count, atMs);
-      else request.answer(nodeIndex, OUTDATED, oldBelow, atMs);
+      const isOld = outcome === GRANTED && detail !== undefined && Number(detail) < oldBelow;
+      if (isOld) request.answer(nodeIndex, OUTDATED, oldBelow, atMs);
+      else request.answer(nodeIndex, outcome!, detail, atMs);
       return;
     }
     request.answer(nodeIndex, QUARANTINED, undefined, receivedAtMs);
