@@ -18,7 +18,8 @@ async function pay(signal) {
 }
 
 const server = createServer(async (request, response) => {
-  const [path] = request.url.split("?"); // `new URL` throws for some
+  // `new URL` throws for some; in a router of Express, `url` lacks the path of the router
+  const [path] = (request.originalUrl ?? request.url).split("?");
   try {
     response.end(await redlock.using(path, ({ signal }) => pay(signal)));
   } catch (error) {
