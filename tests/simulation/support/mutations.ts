@@ -207,7 +207,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   ],
   "restarted-node-counts": [becomes("-Infinity"), "a node that was restarted counts at once"],
   "emptied-node-counts": [without(1), "a node that was emptied counts at once"],
-  "old-counters-believed": [always, "counters that were rolled back are believed"],
+  "old-counters-believed": [never, "counters that were rolled back are believed"],
 };
 
 /**
