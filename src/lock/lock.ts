@@ -64,7 +64,7 @@ export class Lock implements AsyncDisposable {
       const { resources, holder, extensions, fencingToken, votes } = lock;
       const nodes = Object.fromEntries(votes.map(({ node, outcome }) => [node, outcome]));
       const token = fencingToken === undefined ? {} : { fencingToken };
-      const remainingMs = lock.remainingMs();
+      const remainingMs = Math.round(lock.remainingMs());
       return { resources, state: lock.#state, holder, remainingMs, extensions, ...token, nodes };
     });
   })();

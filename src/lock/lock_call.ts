@@ -377,7 +377,9 @@ function obstacle(
     const [how, rule] = own.round.mode
       ? [" in shared mode", reader]
       : ["", "locks are not reentrant"];
-    return `this client itself has held it${how} for ${Math.round(own.heldMs)} ms, and ${rule}`;
+    return `another call of this client has held it${how} for ${
+      Math.round(own.heldMs)
+    } ms, and ${rule}`;
   }
   if (!denied?.votes.length) return "earlier calls of this client are still waiting for it";
   if (pool) return "each of them is held, or others compete for it";

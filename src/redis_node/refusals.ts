@@ -22,6 +22,9 @@ const UNDECLARED_EXPLANATION =
 /** What follows a cluster's error about keys that another of its nodes has. */
 const CLUSTER_EXPLANATION =
   ": the server is a node of a cluster, which takes commandNode() and a hash tag in each resource";
+/** How a server says that it knows no command of an attempt; what follows is the explanation. */
+const UNKNOWN_COMMAND = /^ERR unknown command '(SET|EVAL)'/u;
+const UNKNOWN_EXPLANATION = ": a Sentinel, or a server without Lua scripts, can hold no lock";
 /**
  * In the error if the queue's key, or the counter's, holds another type; older servers put other
  * words before it.
@@ -32,12 +35,13 @@ const DEMOTED = /^(READONLY|MASTERDOWN) |-READONLY /u;
 
 /**
  * An error reply, or one that explains it: if the server is too old for a script, refuses the names
- * of keys that it builds, or is a cluster's.
+ * of keys that it builds, is a cluster's, or a Sentinel.
  */
 export function explained(reply: ReplyError): ReplyError {
   const { message } = reply;
   if (message.includes(TOO_OLD)) return new ReplyError(TOO_OLD_EXPLANATION);
   if (message.includes(UNDECLARED)) return new ReplyError(UNDECLARED_EXPLANATION);
+  if (UNKNOWN_COMMAND.test(message)) return new ReplyError(message + UNKNOWN_EXPLANATION);
   return ELSEWHERE.test(message) ? new ReplyError(message + CLUSTER_EXPLANATION) : reply;
 }
 

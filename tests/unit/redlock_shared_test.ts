@@ -125,7 +125,7 @@ test("LockHeldError says that this client itself reads what it asks to write or,
   for (const reader of readers) { // one of two is enough
     const error = await cluster.refusal({ waitMs: 200 });
     assertInstanceOf(error, LockHeldError);
-    const text = "this client itself has held it in shared mode for ";
+    const text = "another call of this client has held it in shared mode for ";
     assert(error.message.includes(text), error.message);
     assert(error.message.includes(", and a reader cannot become the writer"), error.message);
     assertEquals(error.holders.length, 1);
@@ -133,7 +133,7 @@ test("LockHeldError says that this client itself reads what it asks to write or,
   }
   const writer = await cluster.lock();
   const error = await cluster.refusal({ ...READ, waitMs: 200 });
-  assert(error.message.includes("this client itself has held it for "), error.message);
+  assert(error.message.includes("another call of this client has held it for "), error.message);
   await cluster.settle(writer.release());
   cluster.occupy("a");
   const other = await cluster.refusal({ waitMs: 200 });

@@ -102,7 +102,7 @@ for (
     assertInstanceOf(error, LockHeldError);
     assertEquals(
       error.message,
-      `Cannot acquire ${name}: this client itself has held it for ${heldMs} ms, and locks are not reentrant${waited}`,
+      `Cannot acquire ${name}: another call of this client has held it for ${heldMs} ms, and locks are not reentrant${waited}`,
     );
   });
 }

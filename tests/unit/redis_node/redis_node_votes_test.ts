@@ -278,6 +278,14 @@ test.queueing("RedisNode says what Dragonfly needs, and polls without it", async
   assertEquals(bench.notices, [["unsupported", 3, explanation]]);
 });
 
+test.queueing("RedisNode says that a Sentinel can hold no lock", async (bench) => {
+  const refusal = "ERR unknown command 'SET'";
+  const asked = await bench.send("acquire");
+  await bench.answer(`-${refusal}, with args beginning with: 'k' 'v' \r\n`);
+  const explanation = `${refusal}: a Sentinel, or a server without Lua scripts, can hold no lock`;
+  assertEquals(asked.answers, [["failed", 0, explanation]]);
+});
+
 for (
   const refusal of [
     "MOVED 3999 10.0.0.2:6379",

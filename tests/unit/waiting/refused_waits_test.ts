@@ -11,7 +11,7 @@ Deno.test("a call that gives up behind its own client's lock has no votes", asyn
   const error = callers.error<LockHeldError>("second");
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": this client itself has held it for 100 ms, and locks are not reentrant; waited 100 ms',
+    'Cannot acquire lock "a": another call of this client has held it for 100 ms, and locks are not reentrant; waited 100 ms',
   );
   assertEquals([error.votes, error.cause, error.waiters], [[], undefined, undefined]);
   const denied = callers.events.at(-1);
