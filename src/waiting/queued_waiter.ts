@@ -140,6 +140,8 @@ export class QueuedWaiter implements TicketListener {
   #idles = 0;
   /** How often in a row the vote was split. */
   #splits = 0;
+  /** How many tickets were ahead of it, by the last answers. */
+  #ahead = 0;
   /** How much later than the end of a key's TTL it asks, in milliseconds. */
   #staggerMs = 0;
 
@@ -281,9 +283,8 @@ export class QueuedWaiter implements TicketListener {
       if (nodes < quorum) return;
     } else if (this.#wasNotified && nodes < Math.min(quorum, this.ticket.queuedCount)) {
       // The last ask followed a notification, too, so several clients asked at once: it waits for
-      // more nodes, or for a time that differs from client to client. If the vote was split again,
-      // it waits longer, so that another may win.
-      graceMs = this.#graceMs() * (this.#splits > 1 ? SPLIT_FACTOR ** 2 : 1);
+      // more nodes, or for a time that differs from client to client.
+      graceMs = this.#splits > 1 ? this.#restAfterSplitsMs() : this.#graceMs();
     }
     this.#due.followMs = Math.min(this.#due.followMs, this.#nowMs + graceMs);
   }
@@ -302,6 +303,7 @@ export class QueuedWaiter implements TicketListener {
     const nowMs = this.#nowMs;
     const askedInVain = this.#wasNotified && this.#keys.length > 1 && isHeld;
     if (askedInVain) this.#restUntilMs = this.#within(HELD_REST_MS_MAX);
+    this.#ahead = ahead;
     this.#splits = split ? this.#splits + 1 : 0;
     if (split) due.splitMs = nowMs + this.#graceMs() * SPLIT_FACTOR ** this.#splits;
     if (foreign) this.resource.noteForeign(nowMs);
@@ -341,6 +343,16 @@ export class QueuedWaiter implements TicketListener {
     if (!canJoin) return Infinity;
     if (score === 0) return this.#nowMs; // it was never sent
     return this.#within(isQueued ? JOIN_MS_MAX : RECOVERY_MS_MAX);
+  }
+
+  /**
+   * If the vote was split again, it rests so long before it follows a notification, in
+   * milliseconds: so long that another may win; but the first asks while it has its turn, because
+   * when that is over others ask, and the vote is split again.
+   */
+  #restAfterSplitsMs(): number {
+    if (this.#ahead > 0) return this.#graceMs() * SPLIT_FACTOR ** 2;
+    return this.ticket.patienceMs * (0.5 + this.#random.fraction()) / 2;
   }
 
   /**

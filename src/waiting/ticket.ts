@@ -59,6 +59,8 @@ export class Ticket implements QueueTicket {
   /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
   score = 0;
   agreed = false;
+  /** How long its turn lasts, in milliseconds; 0 until the ticket is first sent. */
+  patienceMs = 0;
   /** Its id without the patience and the end. */
   readonly name: string;
   readonly #notifications: ReleaseNotifications;
@@ -66,7 +68,6 @@ export class Ticket implements QueueTicket {
   readonly #keys: readonly string[];
   readonly #suffix: string;
   readonly #onPosition: () => void;
-  #patience = "";
   /** When the wait of its caller ends, in seconds since 1970 by the shared clock. */
   #endS = 0;
   /**
@@ -112,7 +113,8 @@ export class Ticket implements QueueTicket {
 
   get ticketId(): string {
     const end = this.#endS > END_S_MAX || this.#endS === 0 ? "" : `:${this.#endS}`;
-    return this.name + this.#patience + end + this.#suffix;
+    const patience = this.patienceMs === 0 ? "" : `:${this.patienceMs}`;
+    return this.name + patience + end + this.#suffix;
   }
 
   /** How many nodes have the ticket in their queues and can notify it. */
@@ -159,7 +161,7 @@ export class Ticket implements QueueTicket {
       this.#leastMs = nowMs - LEAD_MS;
       this.score = Math.round(clock.at(nowMs) * 1_000);
       const patienceMs = Math.round(PATIENCE_MS_MIN + PATIENCE_FACTOR * clock.distanceMs);
-      this.#patience = `:${Math.min(patienceMs, PATIENCE_MS_MAX)}`;
+      this.patienceMs = Math.min(patienceMs, PATIENCE_MS_MAX);
     }
     const endMs = clock.at(nowMs) + leftMs;
     if (this.#endS * 1_000 < endMs) {

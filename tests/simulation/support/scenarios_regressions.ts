@@ -92,7 +92,7 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
         [{ ...WAITER, atMs: 50, waitMs: 200 }, { ...WAITER, atMs: 2_200 }],
       ],
       faults: [{ kind: "crash", node: 0, data: "none", silent: true, atMs: 1_000, forMs: 200 }],
-      missing: expectSoon(1, 2_500, 50),
+      missing: expectSoon(1, 2_500, 60), // the new server does not know the script
       catches: ["subscription-outlives-its-server"],
     },
   ),

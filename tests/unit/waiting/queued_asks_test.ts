@@ -117,7 +117,7 @@ Deno.test("a call that too few nodes answered asks again in another turn of the 
   assertEquals(asks, 1);
 });
 
-Deno.test("a call whose vote was split twice follows notifications rarely, so that another can win, but at once if a quorum has its turn", async () => {
+Deno.test("a first whose vote was split twice follows notifications rarely, but before its turn is over, and at once if a quorum has its turn", async () => {
   const callers = await blocked(["first"], {}, 3, (nodes) => {
     nodes[0].refusal = new Error("NOPERM"); // it grants beside its queue
     for (const node of nodes) node.replyMs = 10;
@@ -131,8 +131,9 @@ Deno.test("a call whose vote was split twice follows notifications rarely, so th
   await callers.advance(1_000);
   const [first, second, ...later] = callers.asksMs(startMs).slice(asked);
   assertEquals([first, second], [0, 20]);
-  assert(later.length >= 2 && later.length <= 25, `${later.length} asks in a second`);
+  assert(later.length >= 15 && later.length <= 35, `${later.length} asks in a second`);
   granting.before.release = undefined;
+  await callers.advance(100); // the last ask is over
   for (const node of others) node.delete("a");
   const [waitedMs] = await callers.asksAfter(() => callers.notify(others));
   assertEquals([waitedMs, callers.won], [0, ["first"]]);
