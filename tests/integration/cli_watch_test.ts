@@ -5,7 +5,7 @@ import { createRedlock } from "../../mod.ts";
 import { hasp, SOURCE_EDITION, startHasp } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { answering, startFakeServer } from "../support/fake_server.ts";
-import { plainCommand } from "../support/plain_command.ts";
+import { isInstalled, plainCommand } from "../support/plain_command.ts";
 import { Program } from "../support/programs.ts";
 import { shareServers } from "../support/shared_servers.ts";
 
@@ -72,8 +72,7 @@ Deno.test("hasp watch ends by a signal while it lists", async () => {
 });
 
 /** Whether there is script(1), which gives a program a terminal. */
-const canScript = await plainCommand("script", { args: ["--version"] }).output()
-  .then(() => true, () => false);
+const canScript = await isInstalled("script");
 
 /** Starts `hasp watch` on a terminal of so many rows, and of 100 columns unless it has no rows. */
 function watchOnTerminal(urls: readonly string[], resources: string[], rows = 24, TERM = "xterm") {

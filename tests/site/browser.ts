@@ -1,6 +1,6 @@
 /** A headless Chromium, driven by its DevTools protocol, to see pages as readers do. */
 
-import { plainCommand } from "../support/plain_command.ts";
+import { isInstalled } from "../support/plain_command.ts";
 import { startProgram } from "../runtime/processes.ts";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome"];
@@ -31,9 +31,7 @@ export interface Browser extends AsyncDisposable {
 /** The name of an installed Chromium, or `undefined` if there is none. */
 export async function findBrowser(): Promise<string | undefined> {
   for (const name of NAMES) {
-    const command = plainCommand(name, { args: ["--version"] });
-    const found = await command.output().then(({ success }) => success).catch(() => false);
-    if (found) return name;
+    if (await isInstalled(name)) return name;
   }
   return undefined;
 }

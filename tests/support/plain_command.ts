@@ -27,3 +27,12 @@ export function plainCommand(path: string | URL, options: PlainCommandOptions = 
     env: { ...env, NO_COLOR: "1", ...options.env },
   });
 }
+
+/** Whether a program is installed and says its version. Deno throws at once if it is missing. */
+export async function isInstalled(name: string): Promise<boolean> {
+  try {
+    return (await plainCommand(name, { args: ["--version"] }).output()).success;
+  } catch {
+    return false;
+  }
+}
