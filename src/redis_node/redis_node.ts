@@ -12,7 +12,7 @@
  * | `refusals.ts`             | what the error replies mean                                    |
  * | `pending_releases.ts`     | releases that did not arrive go out again                      |
  * | `release_subscription.ts` | notifications                                                  |
- * | `restart_guard.ts`        | votes are withheld until it is known that they count          |
+ * | `restart_guard.ts`        | votes are withheld until it is known that they count           |
  * | `inspect_key.ts`          | what a key holds                                               |
  * | `operated_node.ts`        | what operators ask: the keys, and a diagnosis of the server    |
  *

@@ -1,5 +1,5 @@
 /**
- * When a node's grants do not count, because it may have lost locks that are still held.
+ * When a node's votes do not count, because it may have lost locks that are still held.
  *
  * A node that comes back without its keys would grant a held lock to a second client. So its grants
  * do not count until every lock that it may have lost has expired: for the *guard*, which must be
