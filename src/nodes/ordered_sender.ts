@@ -2,8 +2,8 @@
  * A {@linkcode CommandSender} over any client that sends a command.
  *
  * Nothing is assumed of the client's own order, nor that it sends a command once. The commands
- * about one key go one after another, each when the one before has been answered: those of one tick
- * about the same keys are a *chain*, and what is given to the client at once is an *exchange*
+ * about one key go one after another, each when the one before has been answered, or in one piece
+ * with it if the client has a pipeline. What is given to the client at once is an *exchange*
  * ({@linkcode Exchanges}). An acquisition that got no answer is undone again and again ({@linkcode
  * LateAcquires}).
  *
@@ -34,7 +34,7 @@ import type { Commands } from "./read_reply.ts";
 import type { CommandClient } from "./command_node_options.ts";
 import { LateAcquires } from "./late_acquires.ts";
 
-/** Most commands in one call of `pipeline`. */
+/** Most commands in one call of `pipeline`, besides those that wait for one of them. */
 const PIPELINE_LENGTH_MAX = 256;
 /** After this many failures in a row the node counts as down. */
 const FAILURES_MAX = 2;
@@ -50,66 +50,21 @@ const CLOSE_GRACE_MS = 250;
 const KEY = "hasp:";
 const KEY_LENGTH: readonly string[] = ["EVAL", "return #KEYS[1]", "1", KEY];
 
+/** What commands without keys are in order by if none with keys is ahead of them in their tick. */
+const KEYLESS: readonly string[] = [""];
+
 /** A command, and who receives its reply. */
 interface SubmittedCommand {
   readonly command: LockCommand;
+  /** What it is in order by: its keys, or those of the command that it was submitted behind. */
+  readonly keys: readonly string[];
   readonly receiver: ReplyReceiver;
   readonly context: unknown;
   readonly tag: number;
-}
-
-/** Commands about the same keys, submitted in one tick: they are sent in their order. */
-class CommandChain {
-  /** The keys of locks that they are about. */
-  readonly keys: readonly string[];
-  /** The commands that have not been sent yet. */
-  readonly commands: SubmittedCommand[] = [];
-  /** How many earlier chains about one of the keys are not finished. */
-  waits = 0;
-  /** The chains that wait for this one. */
-  readonly followers: CommandChain[] = [];
-
-  constructor(keys: readonly string[]) {
-    this.keys = keys;
-  }
-
-  /** Whether a command belongs to this chain: it is about the same keys, or about no key. */
-  takes({ keys }: LockCommand): boolean {
-    return keys.length === 0 ||
-      keys.length === this.keys.length && keys.every((key, index) => key === this.keys[index]);
-  }
-}
-
-/** The chains that are not finished, and the last one about each key. */
-class KeyOrder {
-  /** In the order in which they came. */
-  readonly chains: Set<CommandChain> = new Set();
-  readonly #last: Map<string, CommandChain> = new Map();
-
-  /** Puts a new chain behind the earlier ones about its keys. */
-  append(chain: CommandChain): void {
-    this.chains.add(chain);
-    for (const key of new Set(chain.keys)) {
-      const before = this.#last.get(key);
-      if (before) {
-        before.followers.push(chain);
-        chain.waits++;
-      }
-      this.#last.set(key, chain);
-    }
-  }
-
-  /**
-   * A chain is finished.
-   *
-   * @param chain The chain.
-   * @returns The chains that waited for it alone.
-   */
-  finish(chain: CommandChain): CommandChain[] {
-    this.chains.delete(chain);
-    for (const key of chain.keys) if (this.#last.get(key) === chain) this.#last.delete(key);
-    return chain.followers.filter((follower) => --follower.waits === 0);
-  }
+  /** How many commands about its keys must be answered before it is sent. */
+  waits: number;
+  /** The commands that wait for this one. */
+  readonly followers: SubmittedCommand[];
 }
 
 /** See the module. */
@@ -122,12 +77,15 @@ export class OrderedSender implements CommandSender {
   readonly #wheel: TimerWheel;
   readonly #events: SenderEvents;
   readonly #exchanges: Exchanges;
-  readonly #order = new KeyOrder();
   readonly #late: LateAcquires;
-  /** The last chain of this tick, which takes further commands about its keys. */
-  #last: CommandChain | undefined;
-  /** The chains that wait for no other one. */
-  #ready: CommandChain[] = [];
+  /** The last command about each key that is not answered yet. */
+  readonly #last: Map<string, SubmittedCommand> = new Map();
+  /** The commands that have not been sent. */
+  readonly #unsent: Set<SubmittedCommand> = new Set();
+  /** Those of them that wait for no other one. */
+  #ready: SubmittedCommand[] = [];
+  /** What the next command without keys is in order by. */
+  #lastKeys = KEYLESS;
   #flushing = false;
   #waiting = 0;
   /** The one error for all that are refused then. */
@@ -190,12 +148,19 @@ export class OrderedSender implements CommandSender {
       return receiver.onFailure(this.#downError(), context, tag);
     }
     this.#waiting++;
-    if (!this.#last?.takes(command)) {
-      const chain = this.#last = new CommandChain(command.keys);
-      this.#order.append(chain);
-      if (chain.waits === 0) this.#ready.push(chain);
+    if (command.keys.length > 0) this.#lastKeys = command.keys;
+    const keys = this.#lastKeys;
+    const submitted = { command, keys, receiver, context, tag, waits: 0, followers: [] };
+    for (const key of keys) {
+      const before = this.#last.get(key);
+      if (before) {
+        before.followers.push(submitted);
+        submitted.waits++;
+      }
     }
-    this.#last.commands.push({ command, receiver, context, tag });
+    for (const key of keys) this.#last.set(key, submitted);
+    this.#unsent.add(submitted);
+    if (submitted.waits === 0) this.#ready.push(submitted);
     this.#flushLater();
   }
 
@@ -216,10 +181,9 @@ export class OrderedSender implements CommandSender {
     this.#closing = true;
     this.#wheel.cancel(this.#probe);
     await this.#drain();
-    const heldBack = [...this.#order.chains].filter(({ commands }) => commands.length > 0);
-    if (heldBack.length > 0) {
+    if (this.#unsent.size > 0) {
       // out of turn: most clients keep the order, and else it would never be sent
-      this.#ready = heldBack;
+      this.#ready = [...this.#unsent];
       this.#flush();
       await this.#drain();
     }
@@ -244,19 +208,44 @@ export class OrderedSender implements CommandSender {
 
   #flush(): void {
     this.#flushing = false;
-    this.#last = undefined;
+    this.#lastKeys = KEYLESS;
+    const { pipeline } = this.#client;
+    const take = (command: SubmittedCommand) => this.#unsent.delete(command);
     const ready = this.#ready;
     this.#ready = [];
     while (ready.length > 0) {
-      this.#exchange(this.#client.pipeline ? pieceOf(ready) : [ready.shift()!]);
+      const piece = ready.splice(0, pipeline ? PIPELINE_LENGTH_MAX : 1).filter(take);
+      // those that it frees go on in it
+      for (const command of pipeline ? piece : []) piece.push(...freedBy(command).filter(take));
+      this.#exchange(piece);
     }
   }
 
-  /** Sends the commands of chains: all in one piece, or the first command of a single chain. */
-  async #exchange(chains: CommandChain[]): Promise<void> {
-    const commands = chains.flatMap((chain) => this.#takeCommands(chain));
-    if (commands.length === 0) return this.#finish(chains);
-    const { answers, atMs, late } = await this.#ask(commands.map(({ command }) => command.args));
+  /** Sends a piece, and goes on with what waits for it. */
+  async #exchange(piece: readonly SubmittedCommand[]): Promise<void> {
+    const commands = piece.filter((command) => this.#isToBeSent(command));
+    if (commands.length > 0) {
+      this.#conclude(commands, await this.#ask(commands.map(({ command }) => command.args)));
+    }
+    for (const command of piece) {
+      for (const key of command.keys) if (this.#last.get(key) === command) this.#last.delete(key);
+      this.#ready.push(...freedBy(command));
+    }
+    if (this.#ready.length > 0) this.#flushLater();
+  }
+
+  /**
+   * Fails a command that sets keys for an attempt that is over, and while the node is down all: each
+   * would wait for a time-out of its own.
+   */
+  #isToBeSent(command: SubmittedCommand): boolean {
+    const isOver = command.command.sets?.wanted === false;
+    if (!isOver && !this.#down) return true;
+    this.#fail(command, isOver ? this.#error("its attempt is over") : this.#downError());
+    return false;
+  }
+
+  #conclude(commands: readonly SubmittedCommand[], { answers, atMs, late }: Exchange): void {
     commands.forEach((command, index) => {
       const answer = answers[index];
       if (!(answer instanceof ConnectionError)) return this.#deliver(command, answer, atMs);
@@ -266,21 +255,6 @@ export class OrderedSender implements CommandSender {
         this.#late.add(sets.value, sets.ttlMs, answered);
       }
       this.#fail(command, answer);
-    });
-    this.#finish(chains);
-  }
-
-  /**
-   * Takes the commands that are sent next: all of them, or one if they cannot be sent in one piece.
-   * Fails those that set keys for attempts that are over, and while the node is down all: each
-   * would wait for a time-out of its own.
-   */
-  #takeCommands({ commands }: CommandChain): SubmittedCommand[] {
-    return commands.splice(0, this.#client.pipeline ? commands.length : 1).filter((command) => {
-      const isOver = command.command.sets?.wanted === false;
-      if (!isOver && !this.#down) return true;
-      this.#fail(command, isOver ? this.#error("its attempt is over") : this.#downError());
-      return false;
     });
   }
 
@@ -302,15 +276,6 @@ export class OrderedSender implements CommandSender {
     // the acquisition before it may have failed only after the release was submitted
     this.#late.onRelease(command.releases);
     if (--this.#waiting === 0) this.#onDrained?.();
-  }
-
-  /** Goes on with what is left of the chains, and with what waited for them. */
-  #finish(chains: readonly CommandChain[]): void {
-    for (const chain of chains) {
-      if (chain.commands.length > 0) this.#ready.push(chain);
-      else this.#finish(this.#order.finish(chain));
-    }
-    if (this.#ready.length > 0) this.#flushLater();
   }
 
   /** Has one exchange, and notes whether the server has answered. */
@@ -370,14 +335,9 @@ export class OrderedSender implements CommandSender {
   }
 }
 
-/** Takes as many chains as fit into one call of `pipeline`: at least one. */
-function pieceOf(ready: CommandChain[]): CommandChain[] {
-  let length = 0;
-  const end = ready.findIndex(({ commands }, index) => {
-    length += commands.length;
-    return index > 0 && length > PIPELINE_LENGTH_MAX;
-  });
-  return ready.splice(0, end === -1 ? ready.length : end);
+/** The commands that have waited for this one alone. */
+function freedBy({ followers }: SubmittedCommand): SubmittedCommand[] {
+  return followers.splice(0).filter((follower) => --follower.waits === 0);
 }
 
 /** Whether the server answered at all. */
