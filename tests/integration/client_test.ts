@@ -6,13 +6,14 @@ import {
   assertMatch,
   assertRejects,
 } from "@std/assert";
-import { createRedlock, QuorumError, type Redlock, type RedlockEvent } from "../../mod.ts";
+import { deadline } from "@std/async/deadline";
+import { createRedlock, QuorumError, type Redlock } from "../../mod.ts";
 import { connect, ConnectionError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { startProxy } from "../../src/testing/mod.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
 import { type RedisServer, startServer, startServers } from "../support/servers.ts";
-import { LONG_NODE_TIMEOUT_MS } from "../support/times.ts";
+import { LONG_NODE_TIMEOUT_MS, TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(3, { rights: ["+client|setname", "+echo"] });
 const { test } = shared;
@@ -131,12 +132,15 @@ const STROKES: Record<string, (server: RedisServer) => Promise<unknown>> = {
 for (const [what, strike] of Object.entries(STROKES)) {
   Deno.test(`the lock works, and one that is held goes on, when two of five nodes ${what}`, async () => {
     await using servers = await startServers(5, { rights: ["+client|kill"] });
-    await using redlock = createRedlock(servers.urls, { ttlMs: 20_000 });
+    await using redlock = createRedlock(servers.urls, {
+      ttlMs: TTL_MS,
+      nodeTimeoutMs: LONG_NODE_TIMEOUT_MS,
+    });
     await assertLockWorks(redlock);
     const lock = await redlock.acquire("held meanwhile");
     await eventually(() => assertEquals(lock.votes.length, 5));
     await Promise.all(servers.slice(0, 2).map(strike));
-    await assertLockWorks(redlock);
+    await deadline(assertLockWorks(redlock), LONG_NODE_TIMEOUT_MS); // waits for no more than a quorum
     await lock.extend();
     assert(lock.held);
     assert(await lock.release());
@@ -163,27 +167,6 @@ async function assertLockWorks(redlock: Redlock): Promise<void> {
   const several = await redlock.acquire(["invoice:42", "invoice:43"], { waitMs: 0 });
   assertEquals(await several.release(), true);
 }
-
-Deno.test("a node whose password is changed back votes again", async () => {
-  await using servers = await startServers(3);
-  const events: RedlockEvent[] = [];
-  await using redlock = createRedlock(
-    servers.urls.map((url) => url.replace("//", "//:first@")),
-    { onEvent: (event) => events.push(event) },
-  );
-  // Without a password of its own a server refuses the login, which names one.
-  const error = await assertRejects(() => redlock.acquire("job", { waitMs: 0 }), QuorumError);
-  assertMatch(
-    error.message,
-    /^Cannot acquire lock "job": 0 of 3 nodes granted it, [23] failed, 2 are needed; permanent error: Connection to redis.* was refused: ERR /,
-  );
-  await onAll(servers, "CONFIG", "SET", "requirepass", "first");
-  await eventually(() => {
-    assertEquals(events.filter(({ type }) => type === "node-connected").length, 3);
-  });
-  const lock = await redlock.acquire("job", { waitMs: 0 });
-  assert(await lock.release());
-});
 
 for (const resource of ["one", ["one", "two", "three"]]) {
   const what = typeof resource === "string" ? "one resource" : "several resources";

@@ -1,7 +1,7 @@
 /** Fencing tokens over real servers: that they rise, what they cost, what their counters are. */
 
 import { assert, assertEquals, assertGreater, assertLess, assertRejects } from "@std/assert";
-import { createRedlock, QuorumError, type Redlock, type RedlockOptions } from "../../mod.ts";
+import { QuorumError, type Redlock, type RedlockOptions } from "../../mod.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import { resolveClientOptions } from "../../src/redis/client_options.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
@@ -20,80 +20,12 @@ import { TTL_MS } from "../support/times.ts";
 const shared = shareServers(5);
 const test = Object.assign(shared.test, { onThree: testOf(() => shared.lend(3)) });
 
-const FENCED = { fencing: true, ttlMs: TTL_MS } as const;
 const MINUTE_MS = 60_000;
-
-function client(urls: readonly string[], options: RedlockOptions = {}) {
-  return createRedlock(urls, { ...FENCED, ...options });
-}
 
 /** By how much a token is ahead of this machine's clock, in milliseconds. */
 function leadMs(token: number): number {
   return token / 1_000 - Date.now();
 }
-
-function assertRising(tokens: readonly (number | undefined)[]): void {
-  const given = tokens.map((token) => {
-    assert(Number.isSafeInteger(token), `${token} is no token`);
-    return token!;
-  });
-  given.slice(1).forEach((token, index) => assertGreater(token, given[index]));
-}
-
-/** Waits until a counter is the same on the servers. */
-function counted(servers: readonly RedisServer[], counter: string, token: number): Promise<void> {
-  return eventually(async () => {
-    const counts = await onAll(servers, "GET", counter);
-    assertEquals(counts, Array(servers.length).fill(String(token)));
-  });
-}
-
-/** How many scripts and SETs each server ran. */
-async function callCounts(servers: readonly RedisServer[]): Promise<number[][]> {
-  const counts = await Promise.all(servers.map((server) => server.commandCounts()));
-  return counts.map(({ evalsha = 0, eval: whole = 0, set = 0 }) => [evalsha + whole, set]);
-}
-
-// Rising
-
-test("fencing tokens rise over the locks of several clients", async (servers) => {
-  const clients = Array.from({ length: 3 }, () => client(servers.urls));
-  const tokens: (number | undefined)[] = [];
-  for (let round = 0; round < 15; round++) {
-    const lock = await clients[round % 3].acquire("rising");
-    tokens.push(lock.fencingToken);
-    await lock.release();
-  }
-  await Promise.all(clients.map((redlock) => redlock.close()));
-  assertRising(tokens);
-});
-
-// What it costs
-
-test("fencing takes one round on a fresh resource and on a used one", async (servers) => {
-  await using redlock = client(servers.urls);
-  for (let round = 0; round < 3; round++) {
-    await Promise.all(servers.map((server) => server.resetCommandCounts()));
-    const lock = await redlock.acquire("cheap");
-    await counted(servers, "hasp:fence:cheap", lock.fencingToken!);
-    await lock.release();
-    await gone(servers, "cheap");
-    // SETs are the script's own: one for the key, and the first time one for the counter.
-    assertEquals(await callCounts(servers), Array(5).fill([2, round === 0 ? 2 : 1]));
-  }
-});
-
-test("fencing takes one round for several resources", async (servers) => {
-  await using redlock = client(servers.urls);
-  for (const resources of [["x"], ["x", "y"], ["y"], ["y", "x"]]) {
-    await Promise.all(servers.map((server) => server.resetCommandCounts()));
-    const lock = await redlock.acquire(resources);
-    for (const key of resources) await counted(servers, `hasp:fence:${key}`, lock.fencingToken!);
-    await lock.release();
-    for (const key of resources) await gone(servers, key);
-    assertEquals((await callCounts(servers)).map(([scripts]) => scripts), Array(5).fill(2));
-  }
-});
 
 // What stands on the servers
 

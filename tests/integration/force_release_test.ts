@@ -1,47 +1,12 @@
 /** `forceRelease(redlock)` and `hasp release` on real servers. */
 
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { createRedlock, LockLostError, type RedlockEvent } from "../../mod.ts";
-import { forceRelease } from "../../src/operate/mod.ts";
+import { assertEquals, assertMatch } from "@std/assert";
+import { createRedlock } from "../../mod.ts";
 import { hasp } from "../support/command_line.ts";
-import { eventually } from "../support/eventually.ts";
-import { startServers } from "../support/servers.ts";
-import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
+import { onAll, shareServers } from "../support/shared_servers.ts";
 
 const { test } = shareServers(3);
 const WAIT_MS = 60_000;
-
-test("forceRelease() hands the lock to the next waiter, and the old holder can neither extend nor release it", async (servers) => {
-  const events: RedlockEvent[] = [];
-  await using stuck = createRedlock(servers.urls, { label: "stuck", ttlMs: WAIT_MS });
-  await using next = createRedlock(servers.urls, { onEvent: (event) => void events.push(event) });
-  await using operator = createRedlock(servers.urls);
-  const lock = await stuck.acquire("job");
-  const waiting = next.acquire("job", { waitMs: WAIT_MS });
-  await eventually(async () => assertEquals((await operator.inspect("job")).waiters, 1));
-  assertEquals(await forceRelease(operator, "job", { holder: lock.holder }), true);
-  const held = await waiting; // long before the TTL
-  assert(events.some(({ type }) => type === "woken"));
-  assertEquals(lock.held, true); // it cannot know yet
-  const error = await assertRejects(() => lock.extend(), LockLostError);
-  assertEquals([error.reason, lock.held, lock.signal.aborted], ["gone", false, true]);
-  assertEquals(await forceRelease(operator, "job", { holder: lock.holder.slice(0, 8) }), false);
-  await eventually(async () => {
-    assertEquals(await onAll(servers, "GET", "job"), [held.value, held.value, held.value]);
-  });
-  assertEquals(await held.release(), true);
-});
-
-Deno.test("forceRelease() with a dead node frees the lock, and deletes the key there once the node is back", async () => {
-  await using servers = await startServers(3, { config: ["appendonly yes", "appendfsync always"] });
-  await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 1_000 });
-  await holdByAnother(servers, "job", WAIT_MS);
-  const { holders: [{ holder }] } = await redlock.inspect("job");
-  await servers[2].kill();
-  assertEquals(await forceRelease(redlock, "job", { holder }), true);
-  await servers[2].start();
-  await gone(servers, "job");
-});
 
 test("hasp release frees the lock of the holder that is named, and says by its exit code who holds it else", async (servers) => {
   await using redlock = createRedlock(servers.urls, { label: "web-3:1234", ttlMs: WAIT_MS });

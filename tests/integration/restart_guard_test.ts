@@ -6,14 +6,14 @@ import {
   type RedlockEvent,
 } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { type RedisServer, type ServerGroup, startServers } from "../support/servers.ts";
+import { type ServerGroup, startServers } from "../support/servers.ts";
 import { onAll } from "../support/shared_servers.ts";
 
 const TTL_MS = 2_000;
 /** Uptimes are whole seconds, so a restart is known to a second or two. */
 const GUARD_MS = 3_000;
 const GUARD_END_MS = GUARD_MS + 2_500;
-const OPTIONS = { ttlMs: TTL_MS, nodeTimeoutMs: 500, waitMs: 0, restartGuardMs: GUARD_MS };
+const OPTIONS = { ttlMs: TTL_MS, nodeTimeoutMs: 1_500, waitMs: 0, restartGuardMs: GUARD_MS };
 
 /**
  * Groups of three servers that age together, from before the first test on. A test that kills one
@@ -24,7 +24,7 @@ let lent = 0;
 let agingSinceMs = 0;
 
 Deno.test.beforeAll(async () => {
-  aging.push(...await Promise.all(Array.from({ length: 5 }, () => startServers(3))));
+  aging.push(...await Promise.all(Array.from({ length: 4 }, () => startServers(3))));
   await Promise.all(aging.map((servers) => onAll(servers, "SET", "hasp:born", "1")));
   agingSinceMs = performance.now();
 });
@@ -66,35 +66,6 @@ async function outcomes(
   await lock.release();
   return lock.votes.map(({ outcome }) => outcome);
 }
-
-/**
- * Whether there is a second holder while a lock is held on a quorum of which one node comes back
- * empty.
- */
-async function secondHolder(servers: readonly RedisServer[], options: CreateRedlockOptions) {
-  const [first, second, third] = servers;
-  const urls = servers.map(({ url }) => url);
-  await using holder = createRedlock(urls, options);
-  await using other = createRedlock(urls, options);
-  await third.command("SET", "invoice:42", "somebody else"); // so that the lock is on a bare quorum
-  await using lock = await holder.acquire("invoice:42");
-  await second.kill();
-  await second.start();
-  await onAll([third], "DEL", "invoice:42");
-  const later = await other.tryAcquire("invoice:42").catch((error) => {
-    if (!(error instanceof QuorumError)) throw error;
-  });
-  assertEquals(await first.command("GET", "invoice:42"), lock.value);
-  return lock.held && later?.held === true;
-}
-
-Deno.test("a node that comes back empty hands a held lock to a second client without the guard, and not with it", async () => {
-  await using young = await startServers(3);
-  const unguarded = { ...OPTIONS, ttlMs: 60_000, restartGuardMs: 0 };
-  assertEquals(await secondHolder(young, unguarded), true);
-  await using old = await startOldServers();
-  assertEquals(await secondHolder(old, OPTIONS), false);
-});
 
 Deno.test("a server that came back with its keys is in quarantine by its uptime", async () => {
   await using servers = await startOldServers(["appendonly yes", "appendfsync always"]);

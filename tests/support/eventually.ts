@@ -1,7 +1,5 @@
 /** Waiting for a condition in place of sleeping for a time. */
 
-import { once } from "node:events";
-
 /** Pause between two looks at a condition. */
 const POLL_EVERY_MS = 5;
 
@@ -27,16 +25,4 @@ export async function eventually(
     if (performance.now() >= giveUpAtMs) throw failure;
     await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS));
   }
-}
-
-/**
- * Resolves once `signal` has aborted, to the moment of it by `performance.now()`.
- *
- * @throws {Error} If it has not within `withinMs` milliseconds.
- */
-export async function abortedAt(signal: AbortSignal, withinMs = 20_000): Promise<number> {
-  const late = () => Promise.reject(new Error(`Signal not aborted within ${withinMs} ms`));
-  const options = { signal: AbortSignal.timeout(withinMs) };
-  if (!signal.aborted) await once(signal, "abort", options).catch(late);
-  return performance.now();
 }

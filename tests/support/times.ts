@@ -12,12 +12,6 @@ const STALL_MS = 2_000;
  */
 export const KEPT_TTL_MS = 2 * STALL_MS;
 
-/**
- * A lock that is extended by itself after a third of its TTL and whose validity ends after two, so
- * that a stall fits between these and between the end of the validity and the TTL.
- */
-export const IN_THIRDS = { ttlMs: 3 * (STALL_MS + 300), driftFactor: 1 / 3 } as const;
-
 /** A TTL that no test outlives: what is gone was deleted. */
 export const TTL_MS = 60_000;
 
