@@ -124,13 +124,11 @@ const BY_DIGEST = 1;
 /** By how much two readings of one cause of a quarantine may differ, in milliseconds. */
 const SAME_CAUSE_MS = 2_000;
 
-/** A time in which a node's grants do not count. */
+/** A time in which a node's votes do not count. */
 interface Quarantine {
   /** What shows that the node may have lost keys. */
   readonly reason: "restarted" | "emptied";
-  /** Since when it cannot have lost anything more, by the client's monotonic clock. */
-  readonly sinceMs: number;
-  /** How much longer its grants do not count, in milliseconds. */
+  /** How much longer it lasts, in milliseconds. */
   readonly remainingMs: number;
 }
 
@@ -222,12 +220,14 @@ export class RestartGuard implements ReplyReceiver<WithheldVote | undefined> {
     if (uptimeS === undefined) return;
     const { receivedAtMs } = this.#connection;
     const isAnother = this.#runId !== 0 && runId !== this.#runId;
-    const restartedMs = isAnother ? receivedAtMs : restartedAtMs(uptimeS, receivedAtMs);
+    // mutation: restarted-node-counts
+    const startedMs = receivedAtMs - uptimeS * 1_000 + UPTIME_ERROR_MS;
     this.#runId = runId;
     this.#uptimeDueMs = receivedAtMs + UPTIME_COUNTS_MS;
+    if (isAnother) this.#restartedMs = receivedAtMs;
     // a later one may be the same, read a little differently
-    if (isAnother || restartedMs > this.#restartedMs + UPTIME_ERROR_MS) {
-      this.#restartedMs = restartedMs;
+    else if (uptimeS >= 0 && startedMs > this.#restartedMs + UPTIME_ERROR_MS) {
+      this.#restartedMs = startedMs;
     }
   }
 
@@ -243,11 +243,14 @@ export class RestartGuard implements ReplyReceiver<WithheldVote | undefined> {
       const text = `Cannot determine the age of ${this.#server.name}: it ${why}`;
       return request.answer(nodeIndex, FAILED, new ProtocolError(text));
     }
-    const restartedMs = this.#restartedMs;
     const { receivedAtMs } = this.#connection;
-    const quarantine = quarantineOf(request.guardMs!, receivedAtMs, restartedMs, ageMs);
-    if (!quarantine) {
-      const oldBelow = oldCountsBelow(timeMs, Math.min(receivedAtMs - restartedMs, ageMs));
+    const runsMs = receivedAtMs - this.#restartedMs;
+    // for so long it has lost nothing
+    // mutation: emptied-node-counts
+    const keptMs = Math.min(runsMs, ageMs);
+    const remainingMs = request.guardMs! - keptMs;
+    if (remainingMs <= 0) {
+      const oldBelow = oldCountsBelow(timeMs, keptMs);
       // A counter that may be an old one is withheld, so that counters are raised above it.
       // mutation: old-counters-believed
       const isOld = outcome === GRANTED && detail !== undefined && Number(detail) < oldBelow;
@@ -256,9 +259,10 @@ export class RestartGuard implements ReplyReceiver<WithheldVote | undefined> {
       return;
     }
     request.answer(nodeIndex, QUARANTINED, undefined, receivedAtMs);
-    if (quarantine.sinceMs <= this.#reportedMs + SAME_CAUSE_MS) return;
-    this.#reportedMs = quarantine.sinceMs;
-    this.#onQuarantined(quarantine);
+    const sinceMs = receivedAtMs - keptMs;
+    if (sinceMs <= this.#reportedMs + SAME_CAUSE_MS) return;
+    this.#reportedMs = sinceMs;
+    this.#onQuarantined({ reason: runsMs <= ageMs ? "restarted" : "emptied", remainingMs });
   }
 }
 
@@ -271,43 +275,6 @@ function stateCommand(call: string, script: string, ...argv: string[]): LockComm
 /** What a reply to {@linkcode STATE_LUA} says, if it is one. */
 function stateIn(reply: RawReply): ServerState | undefined {
   return Array.isArray(reply) && reply.every(isNumber) ? reply as ServerState : undefined;
-}
-
-/**
- * When a server was started at the latest.
- *
- * @param uptimeS Its uptime in whole seconds; -1 if it reports none.
- * @param receivedAtMs When the reply came, by the monotonic clock.
- * @returns By the monotonic clock; `-Infinity` if that is not known.
- */
-function restartedAtMs(uptimeS: number, receivedAtMs: number): number {
-  if (uptimeS < 0) return -Infinity;
-  // mutation: restarted-node-counts
-  return receivedAtMs - uptimeS * 1_000 + UPTIME_ERROR_MS;
-}
-
-/**
- * Whether a node is in quarantine.
- *
- * @param guardMs How long a node's grants do not count after it may have lost keys, in
- * milliseconds.
- * @param nowMs The monotonic clock when the node answered.
- * @param restartedMs When it was restarted, by the same clock; `-Infinity` if that is not known.
- * @param ageMs The age of its creation marker, in milliseconds.
- */
-function quarantineOf(
-  guardMs: number,
-  nowMs: number,
-  restartedMs: number,
-  ageMs: number,
-): Quarantine | undefined {
-  const createdMs = nowMs - ageMs;
-  // mutation: emptied-node-counts
-  const sinceMs = Math.max(restartedMs, createdMs);
-  // in this order: exact, if it was emptied just now
-  const remainingMs = guardMs - (nowMs - sinceMs);
-  if (remainingMs <= 0) return undefined;
-  return { reason: restartedMs >= createdMs ? "restarted" : "emptied", sinceMs, remainingMs };
 }
 
 /**
