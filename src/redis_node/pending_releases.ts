@@ -71,7 +71,7 @@ export class PendingReleases {
     // mutation: pending-release-forgotten
     if (pending.untilMs <= this.#nowMs) return; // that was its last try
     if (this.#releases.length > this.#sweepAt) {
-      this.#releases = this.#unexpired();
+      this.#releases = this.#releases.filter(({ untilMs }) => untilMs > this.#nowMs);
       this.#sweepAt = 2 * this.#releases.length + SPARE;
     }
     this.#releases.push(pending);
@@ -103,7 +103,6 @@ export class PendingReleases {
     if (this.#timer) return;
     this.#timer = this.#node.server.wheel.after(this.#delayMs, () => {
       this.#timer = undefined;
-      this.#releases = this.#unexpired();
       this.#sendOldest(1);
       if (this.#releases.length > 0) this.#askLater();
     });
@@ -117,12 +116,6 @@ export class PendingReleases {
       release.shared = undefined; // an earlier command may say for how long its keys live on
       this.#node.release(release, 0);
     }
-  }
-
-  /** Those whose keys or queues may still be there. */
-  #unexpired(): PendingRelease[] {
-    const nowMs = this.#nowMs;
-    return this.#releases.filter(({ untilMs }) => untilMs > nowMs);
   }
 
   get #nowMs(): number {
