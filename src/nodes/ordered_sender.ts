@@ -18,7 +18,6 @@ import { UNREAD } from "../quorum/quorum_node.ts";
 import { QUEUE_LENGTH_MAX } from "../redis/connection.ts";
 import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
 import { NOBODY, type ReplyReceiver } from "../redis/wire.ts";
-import type { RawReply } from "../redis/reply.ts";
 import {
   type CommandSender,
   type LockCommand,
@@ -142,9 +141,7 @@ export class OrderedSender implements CommandSender {
     tag = 0,
   ): void {
     this.#late.onRelease(command.releases);
-    // it would end all other commands of the same connection; those of locks have keys
-    const refused = command.keys.length === 0 && command.args[0] === "SUBSCRIBE";
-    if (refused || this.#closed || this.#failures === SILENT) {
+    if (this.#closed || this.#failures === SILENT) {
       return receiver.onFailure(this.#downError(), context, tag);
     }
     this.#waiting++;
@@ -241,40 +238,35 @@ export class OrderedSender implements CommandSender {
   #isToBeSent(command: SubmittedCommand): boolean {
     const isOver = command.command.sets?.wanted === false;
     if (!isOver && !this.#down) return true;
-    this.#fail(command, isOver ? this.#error("its attempt is over") : this.#downError());
+    this.#settle(command, isOver ? this.#error("its attempt is over") : this.#downError());
     return false;
   }
 
   #conclude(commands: readonly SubmittedCommand[], { answers, atMs, late }: Exchange): void {
     commands.forEach((command, index) => {
       const answer = answers[index];
-      if (!(answer instanceof ConnectionError)) return this.#deliver(command, answer, atMs);
       const { sets } = command.command;
-      if (sets) { // it may have set them, or may still do so
+      if (sets && answer instanceof ConnectionError) { // it may have set them, or may still do so
         const answered = late?.then((answers) => !(answers[index] instanceof ConnectionError));
         this.#late.add(sets.value, sets.ttlMs, answered);
       }
-      this.#fail(command, answer);
+      this.#settle(command, answer, atMs);
     });
   }
 
-  #deliver(command: SubmittedCommand, reply: RawReply, atMs: number): void {
-    const { receiver, context, tag } = command;
-    this.receivedAtMs = atMs;
-    receiver.onReply(reply, context, tag);
-    // last, because it may need one more command, for a script that the server does not know
-    this.#settle(command);
-  }
-
-  #fail(command: SubmittedCommand, error: ConnectionError): void {
-    const { receiver, context, tag } = command;
-    this.#settle(command);
-    receiver.onFailure(error, context, tag);
-  }
-
-  #settle({ command }: SubmittedCommand): void {
+  #settle(
+    { command, receiver, context, tag }: SubmittedCommand,
+    answer: CommandAnswer,
+    atMs = this.receivedAtMs,
+  ): void {
     // the acquisition before it may have failed only after the release was submitted
     this.#late.onRelease(command.releases);
+    if (answer instanceof ConnectionError) receiver.onFailure(answer, context, tag);
+    else {
+      this.receivedAtMs = atMs;
+      receiver.onReply(answer, context, tag);
+    }
+    // last, because it may need one more command, for a script that the server does not know
     if (--this.#waiting === 0) this.#onDrained?.();
   }
 

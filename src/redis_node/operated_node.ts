@@ -205,12 +205,11 @@ export async function diagnose(
   if (unserving) throw unserving;
   const limitMs = replies.askedAtMs + timeoutMs * FURTHER_SHARE - wheel.clock.monotonicMs();
   const [[first, subscribed], [second]] = await Promise.all([
-    askAnother(node, [RUN_ID_COMMAND, SUBSCRIBE_COMMAND], limitMs),
+    // The client of others may have one connection for all.
+    askAnother(node, [RUN_ID_COMMAND, ...thirdParty ? [] : [SUBSCRIBE_COMMAND]], limitMs),
     askAnother(node, [RUN_ID_COMMAND], limitMs),
   ]);
-  // Clients of others may reply nothing to it.
-  const ended = subscribed === null && !thirdParty;
-  return plainData(diagnosisOf(replies, [first, second], subscribed, ended), connection.password);
+  return plainData(diagnosisOf(replies, [first, second], subscribed), connection.password);
 }
 
 /**
@@ -281,20 +280,19 @@ async function askAnother(
 
 /**
  * What the replies say; those on the further connections are `undefined` if they did not come in
- * time, and `ended` if the one to `SUBSCRIBE` was the end of its connection.
+ * time. The one to `SUBSCRIBE` is `null` if the connection ended in its place.
  */
 function diagnosisOf(
   replies: Replies,
   infos: readonly (Reply | undefined)[],
   subscribed: Reply | undefined,
-  ended: boolean,
 ): NodeDiagnosis {
   const { byCommand } = replies;
   const parts = infoParts(byCommand.get("INFO"));
   const config = byCommand.get("CONFIG");
   const tried = [...byCommand].filter(([command]) => command !== GET_MARKER[0]);
   const refused = Object.fromEntries(refusals([...tried, ["SUBSCRIBE", subscribed]]));
-  if (ended && typeof infos[0] === "string") refused.SUBSCRIBE = BY_ENDING;
+  if (subscribed === null && typeof infos[0] === "string") refused.SUBSCRIBE = BY_ENDING;
   return {
     roundTripMs: rounded(replies.roundTripMs),
     clockOffsetMs: clockOffsetMs(byCommand.get("TIME"), replies),
