@@ -131,14 +131,9 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
     client.endCall();
   }
   call.throwIfEnded(held.round);
-  const isUsed = call.purpose === "use";
-  // `runUsing` delivers it, and releases it, even if the routine drops it
-  held.isDelivered = !isUsed;
   const lock = new Lock(held);
-  if (call.settings.autoExtend ?? isUsed) {
-    renew(held);
-    if (!isUsed) held.endWith(lock);
-  }
+  // `runUsing` delivers it, and releases it, even if the routine drops it
+  if (call.purpose !== "use") held.deliver(lock);
   return lock;
 }
 
@@ -211,8 +206,8 @@ function ask({ settings }: LockCall, round: Round): Promise<void> {
  * does, too.
  */
 function conclude(call: LockCall, round: Round): HeldLock | undefined {
-  const { settings } = call;
-  const { validityMs } = settings;
+  const { settings, purpose } = call;
+  const { validityMs, autoExtend = purpose === "use" } = settings;
   if (call.adopts) round.ttlMs = Math.max(round.ttlMs, call.adopts.ttlMs); // it shortens no TTL
   const remainingMs = validityMs - round.elapsedMs; // step 3
   // mutation: granted-too-late
@@ -223,7 +218,8 @@ function conclude(call: LockCall, round: Round): HeldLock | undefined {
   if (!granted) undoAttempt(round); // step 5: before its listener can ask again
   if (settings.onEvent) reportAttempt(call, round, granted);
   if (!granted) return undefined;
-  const held = new HeldLock(call.client, round, settings, call.locked);
+  const extend = autoExtend ? renew : undefined;
+  const held = new HeldLock(call.client, round, settings, call.locked, extend);
   letNextAsk(call, held);
   if (settings.onEvent) reportAcquired(call, held);
   if (call.ended) held.withdraw(); // in the tick of its grant: by a listener, for example

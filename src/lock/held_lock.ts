@@ -32,6 +32,7 @@ import { keysName } from "../resources.ts";
 import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "./client_state.ts";
+import type { HandedOver } from "./hand_over_token.ts";
 import { holderOf } from "../holder.ts";
 import { deleteFormer, releaseOf, takeBack, undoAttempt } from "./release.ts";
 import { LockSignal } from "./lock_signal.ts";
@@ -40,7 +41,10 @@ import { keepsSignals } from "../time/clock.ts";
 import { OwnContext } from "../time/own_context.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
 import { lostText, warnOnce } from "../console_warnings.ts";
-import { driftMs, expiryMarginMs } from "../time/validity.ts";
+import { driftMs, expiryMarginMs, validityMs } from "../time/validity.ts";
+
+/** The share of the TTL after which a lock is extended. */
+export const EXTEND_AFTER_FACTOR = 1 / 3;
 
 /**
  * One lock. It waits in the timer wheel for its next extension or the end of its validity,
@@ -59,27 +63,25 @@ export class HeldLock extends TimerEntry {
    * How it ended: released, handed over, or lost for a reason. Set once, and never cleared (step
    * 6).
    */
-  #end: "released" | "handed-over" | LockLostError | undefined;
+  #end: "released" | "handed over" | LockLostError | undefined;
   /**
    * The start of the round that won it, or of the last extension, and the validity from then on.
    */
   #startMs: number;
   #validityMs: number;
-  /**
-   * The last extension that has failed since one succeeded, and behind it those that began later
-   * and are under way: kept by what extends the lock. The last of all says why it is lost; if there
-   * is any, the next is urgent.
-   */
-  unconfirmed: Round[] | undefined;
-  /** When to extend it next, by the continuous clock, and what extends it. */
-  #extendMs: number | undefined;
-  #extend: ((lock: HeldLock) => void) | undefined;
+  /** The extension that began last, while it is under way: set by what extends the lock. */
+  trying: Round | undefined;
+  /** The last extension that has failed since one succeeded: set by what extends the lock. */
+  failed: Round | undefined;
+  /** What extends it, if it extends itself, and when next, by the continuous clock. */
+  readonly #extend: ((lock: HeldLock) => void) | undefined;
+  #extendMs: number;
   #signal: LockSignal | undefined;
   /** The handle, if the lock ends when neither that nor a signal is left. */
   #handle: WeakRef<object> | undefined;
   #released: Promise<boolean> | undefined;
   /** Whether its caller, or the routine that uses it, has it. */
-  isDelivered = false;
+  #isDelivered = false;
   // What follows is set on few locks, so all others have no place for it.
   /**
    * What the program is called in: made by the call if it has a listener, else when the signal is
@@ -94,12 +96,15 @@ export class HeldLock extends TimerEntry {
    * @param round The round that won the lock.
    * @param settings The settings of the call.
    * @param resources What is locked.
+   * @param extend Called while it is {@linkcode active} when a third of its TTL has passed, and
+   * whenever {@linkcode extendAt} says; extends it.
    */
   constructor(
     client: ClientState,
     round: Round,
     settings: Settings,
     resources: readonly string[],
+    extend: ((lock: HeldLock) => void) | undefined,
   ) {
     super();
     this.client = client;
@@ -109,18 +114,17 @@ export class HeldLock extends TimerEntry {
     // mutation: validity-from-the-answers-on
     this.#startMs = round.startMs;
     this.#validityMs = settings.validityMs;
+    this.#extend = extend;
+    this.#extendMs = extend ? round.startMs + settings.ttlMs * EXTEND_AFTER_FACTOR : Infinity;
     if (settings.onEvent) this.context = new OwnContext();
     this.#schedule();
   }
 
-  /** The fencing token, if there is one. */
-  get fencingToken(): number | undefined {
-    return this.round.counts?.token;
-  }
-
-  /** Whether it was handed over. */
-  get handedOver(): boolean {
-    return this.#end === "handed-over";
+  /** What people are shown; a lock that nobody has ended by now has run out. */
+  get state(): "held" | "released" | "handed over" | "lost" {
+    const end = this.#end;
+    if (typeof end === "string") return end;
+    return this.held ? "held" : "lost";
   }
 
   /** Whether it is neither released, handed over nor lost yet. Its validity may be over. */
@@ -158,24 +162,21 @@ export class HeldLock extends TimerEntry {
     return this.endMs - nowMs + driftMs(this.#validityMs, this.settings.driftFactor);
   }
 
-  /** For how long it has been held, in milliseconds: since its attempt began. */
-  get heldMs(): number {
-    return this.round.ageMs;
-  }
-
   get #nowMs(): number {
     return this.client.wheel.continuous.nowMs();
   }
 
-  /** For how long its keys are to live at least from now on, in milliseconds. */
-  get keptMs(): number {
-    const atLeastMs = this.#atLeastMs;
-    // By the monotonic clock alone: a wall clock that steps ahead must not shorten it.
-    return atLeastMs > 0 ? Math.max(atLeastMs - this.round.ageMs, 0) : 0;
+  get #atLeastMs(): number {
+    return this.#isDelivered ? this.settings.atLeastMs : 0;
   }
 
-  get #atLeastMs(): number {
-    return this.isDelivered ? this.settings.atLeastMs : 0;
+  /**
+   * For how long its keys are to live at least from then on, in milliseconds.
+   *
+   * @param nowMs By the monotonic clock: a wall clock that steps ahead must not shorten it.
+   */
+  #keptMs(nowMs: number): number {
+    return Math.max(this.#atLeastMs - (nowMs - this.round.sinceMs), 0);
   }
 
   /**
@@ -184,7 +185,7 @@ export class HeldLock extends TimerEntry {
    */
   get formerMs(): number {
     const { round } = this;
-    return this.isDelivered && round.replaces !== undefined ? round.ttlMs - round.ageMs : 0;
+    return this.#isDelivered && round.replaces !== undefined ? round.ttlMs - round.ageMs : 0;
   }
 
   /** Aborts when the lock is lost. Made when it is first read, because many callers never do. */
@@ -224,21 +225,27 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
-   * Has it end in place of an extension once `handle` and its signals are garbage: nobody could
-   * release it then. Not in Deno before 2.8, which collects a lent signal that has listeners; nor
-   * in workers, of which that is not known.
+   * Its caller gets it, or the routine that uses it.
+   *
+   * @param handle What the caller gets. If the lock extends itself, it ends in place of an
+   * extension once this and its signals are garbage: nobody could release it then. Not in Deno
+   * before 2.8, which collects a lent signal that has listeners; nor in workers, of which that is
+   * not known.
    */
-  endWith(handle: object): void {
-    if (keepsSignals()) this.#handle = new WeakRef(handle);
+  deliver(handle?: object): void {
+    this.#isDelivered = true;
+    if (handle && this.#extend && keepsSignals()) this.#handle = new WeakRef(handle);
   }
 
-  /**
-   * Has `extend` called at a time of the continuous clock, if the lock is {@linkcode active} then.
-   */
-  extendAt(dueMs: number, extend: (lock: HeldLock) => void): void {
+  /** Has it extended at a time of the continuous clock. */
+  extendAt(dueMs: number): void {
     this.#extendMs = dueMs;
-    this.#extend = extend;
     this.#schedule();
+  }
+
+  /** The extension that says why the lock is lost, if there is one; then the next is urgent. */
+  get lastTry(): Round | undefined {
+    return this.trying ?? this.failed;
   }
 
   /** Why no further extension is allowed, if none is. */
@@ -250,18 +257,26 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
-   * Takes the validity of an extension that succeeded, unless the old one reaches further (step 7).
+   * Looks at the clocks, and takes the validity of an extension that a quorum granted in time,
+   * unless the old one reaches further (step 7).
    *
-   * @param startMs When the extension began, by the continuous clock.
-   * @param validityMs How long it is from then on, in milliseconds.
+   * @returns Whether the extension succeeded.
    */
-  extended(startMs: number, validityMs: number): void {
+  accept({ decision, ttlMs, startMs }: Round): boolean {
+    const nowMs = this.#nowMs;
+    const newMs = validityMs(ttlMs, this.settings.driftFactor);
+    // mutation: extended-after-its-end
+    const extended = decision === "granted" && this.endMs > nowMs &&
+      newMs - expiryMarginMs(newMs) > nowMs - startMs && !this.exhausted;
+    if (!extended) return false;
+    this.failed = undefined;
     this.extensions++;
-    if (startMs + validityMs <= this.endMs) return;
+    if (startMs + newMs <= this.endMs) return true;
     // mutation: extended-validity-from-the-answers-on
     this.#startMs = startMs;
-    this.#validityMs = validityMs;
+    this.#validityMs = newMs;
     this.#schedule();
+    return true;
   }
 
   /**
@@ -270,7 +285,7 @@ export class HeldLock extends TimerEntry {
    */
   lose(reason: LockLostReason, cause: Error): void {
     if (this.#end) return;
-    const { votes } = this.unconfirmed?.at(-1) ?? this.round;
+    const { votes } = this.lastTry ?? this.round;
     this.#finish(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
     const waits = reason !== "gone" && reason !== "closed";
@@ -280,7 +295,7 @@ export class HeldLock extends TimerEntry {
       this.#emitLost(reason, cause);
     });
     // mutation: lost-lock-blocks-its-client
-    this.leaveLocalQueue();
+    this.#leaveLocalQueue();
   }
 
   /**
@@ -308,26 +323,31 @@ export class HeldLock extends TimerEntry {
    * Ends the lock and leaves its keys, so that another client can adopt it (`adopt.ts`). A release
    * does nothing from then on.
    *
+   * @returns What the other client must know.
    * @throws {LockLostError} If it is not held.
    * @throws {TypeError} If it is in shared mode, or a node does not support adopting.
    */
-  handOver(): void {
+  handOver(): HandedOver {
     const { resources, settings: { onEvent }, round } = this;
     const unable = this.client.nodes.find(({ adopt }) => !adopt); // nobody could have it then
     const why = round.mode ? "it is in shared mode" : unable && `${unable.name} cannot adopt`;
     if (why) throw new TypeError(`Cannot hand over ${lockName(resources)} as ${why}`);
     this.throwIfOver("hand over");
     // mutation: giver-keeps-holding
-    this.#finish("handed-over");
+    this.#finish("handed over");
     this.#released = Promise.resolve(false);
-    this.leaveLocalQueue();
-    if (!onEvent) return;
-    const [holder, heldMs] = [holderOf(round.value), this.heldMs];
-    this.inContext(() => emit(onEvent, { type: "handed-over", resources, holder, heldMs }));
+    this.#leaveLocalQueue();
+    const { value, ttlMs, ageMs: heldMs } = round;
+    const holder = holderOf(value);
+    if (onEvent) {
+      this.inContext(() => emit(onEvent, { type: "handed-over", resources, holder, heldMs }));
+    }
+    const keptMs = Math.ceil(this.#keptMs(this.client.wheel.clock.monotonicMs()));
+    return { value, ttlMs, keptMs, resources };
   }
 
   /** Has the next call of this client for the keys ask for them. */
-  leaveLocalQueue(): void {
+  #leaveLocalQueue(): void {
     this.client.localQueues.leave(keysName(this.round.keys), this);
   }
 
@@ -336,7 +356,7 @@ export class HeldLock extends TimerEntry {
     const lost = this.loseIfOver();
     if (lost) throw thrownHere(lost);
     if (this.active) return;
-    const cause = new Error(this.handedOver ? "it was handed over" : "it was released");
+    const cause = new Error(`it was ${this.#end}`);
     throw lostError(attempt, this.resources, this.round.votes, "released", cause);
   }
 
@@ -345,13 +365,13 @@ export class HeldLock extends TimerEntry {
     if (this.#end) return this.#takeBack(this.keysLeftMs(nowMs));
     if (this.remainingMs(nowMs) <= expiryMarginMs(this.#validityMs)) return this.#runOut();
     // mutation: extended-by-monotonic-clock-alone
-    const extendsNow = this.#extendMs !== undefined && this.#extendMs <= nowMs;
+    const extendsNow = this.#extendMs <= nowMs;
     if (extendsNow) {
       if (this.#handle && !this.#handle.deref() && !this.#signal?.isKept) {
         return this.lose("forgotten", new Error("nobody has the lock or its signal any more"));
       }
-      this.#extendMs = undefined;
-      this.inContext(() => this.#extend?.(this));
+      this.#extendMs = Infinity;
+      this.inContext(() => this.#extend!(this));
     }
     this.#schedule();
   }
@@ -359,7 +379,7 @@ export class HeldLock extends TimerEntry {
   override onClosed(): void {
     if (this.#end) return this.#takeBack(0);
     // Its listener has closed the client: `withdraw` gives back what the caller does not have yet.
-    if (this.round.replaces !== undefined && !this.isDelivered) return;
+    if (this.round.replaces !== undefined && !this.#isDelivered) return;
     this.lose("closed", new Error("the lock client was closed"));
   }
 
@@ -379,11 +399,9 @@ export class HeldLock extends TimerEntry {
 
   #runOut(): void {
     const exhausted = this.#extend && this.exhausted;
-    const [reason, cause] = exhausted
-      ? ["extensions-max" as const, exhausted]
-      : whyOver(this.client.wheel, this.#startMs, this.#validityMs, this.unconfirmed?.at(-1));
+    if (exhausted) return this.lose("extensions-max", exhausted);
     // mutation: end-aborts-nothing
-    this.lose(reason, cause);
+    this.lose(...whyOver(this.client.wheel, this.#startMs, this.#validityMs, this.lastTry));
   }
 
   /** Waits in the timer wheel for the end of the validity or the next extension. */
@@ -391,7 +409,7 @@ export class HeldLock extends TimerEntry {
     if (this.#end) return;
     const { wheel } = this.client;
     const notifyMs = this.endMs - expiryMarginMs(this.#validityMs);
-    const dueMs = Math.min(notifyMs, this.#extendMs ?? Infinity);
+    const dueMs = Math.min(notifyMs, this.#extendMs);
     wheel.schedule(this, dueMs - wheel.continuous.steppedMs);
   }
 
@@ -399,7 +417,7 @@ export class HeldLock extends TimerEntry {
    * Ends the lock: it is not held from here on (step 6), and no node sends anything more for it
    * that could set a key. What an adoption has not replaced goes.
    */
-  #finish(end: "released" | "handed-over" | LockLostError): void {
+  #finish(end: "released" | "handed over" | LockLostError): void {
     const { client: { wheel }, round } = this;
     this.#end = end;
     wheel.cancel(this);
@@ -410,53 +428,58 @@ export class HeldLock extends TimerEntry {
   }
 
   async #release(): Promise<boolean> {
-    const { client, settings, active } = this;
+    const { client, settings } = this;
     // mutation: held-after-release
-    if (active) this.#finish("released"); // step 5: before any key is deleted
+    if (this.active) this.#finish("released"); // step 5: before any key is deleted
     client.beginCall(); // so that nodes close after they have answered it
     // or until the client closes: then all are sent
     if (!client.releases.enter()) await client.releases.wait(Infinity);
-    const { keptMs } = this;
     const round = releaseOf(this.round, this.#atLeastMs);
     await round.ask(askToRelease, settings.nodeTimeoutMs);
     client.endCall();
     client.releases.leave();
-    return this.#concludeRelease(round, active, keptMs);
+    return this.#concludeRelease(round);
   }
 
   /** Apart from the function that waits, because the locals of that one are on the heap. */
-  #concludeRelease(round: Round, wasActive: boolean, keptMs: number): boolean {
+  #concludeRelease(round: Round): boolean {
     const { client, settings: { onEvent }, resources } = this;
-    const leftMs = this.endMs - round.startMs;
-    const ranOut = !wasActive || leftMs <= 0;
+    const wasLost = this.#end !== "released"; // before it was to be released
+    const leftMs = wasLost ? 0 : this.endMs - round.startMs;
+    const granted = round.decision === "granted";
     client.localQueues.noteReleased(round.keys, round.hasWaiters);
-    this.leaveLocalQueue();
-    const confirmed = isConfirmed(round, ranOut);
-    if (!confirmed && this.#end === "released") {
-      this.#beginCooldown(confirmed === undefined ? leftMs : 0);
-    }
-    if (confirmed === undefined) {
+    this.#leaveLocalQueue();
+    // Too few nodes answered, or the end of the client cut the round short.
+    if (leftMs > 0 && !granted && (round.unanswered || !round.settled)) {
+      this.#beginCooldown(leftMs);
       const error = quorumError("release", resources, round.votes, client.nodes.length);
       if (onEvent) emit(onEvent, { type: "release-failed", ...this.#fieldsOf(round), error });
       throw error;
     }
-    // Keys may have expired on the way, and a client that sends twice may have released it itself.
-    const isEarly = !confirmed && wasActive && this.endMs > this.#nowMs;
-    if (isEarly && !client.nodes.some(({ resends }) => resends)) {
-      const cause = keysGone(round.keys, ", as its release has shown");
-      this.lostUnnoticed = lossError("keep", resources, round.votes, "gone", cause);
-      this.#emitLost("gone", cause);
-    }
+    // with fewer denials, the keys were not gone before
+    const confirmed = granted || leftMs > 0 && !round.deniedByMajority;
+    if (!confirmed && !wasLost) this.#noteGone(round);
     if (onEvent) {
-      const fields = { ...this.#fieldsOf(round), confirmed, keptMs: confirmed ? keptMs : 0 };
-      emit(onEvent, { type: "released", ...fields });
+      const keptMs = confirmed ? this.#keptMs(round.sinceMs) : 0;
+      emit(onEvent, { type: "released", ...this.#fieldsOf(round), confirmed, keptMs });
     }
     return confirmed;
   }
 
+  /** Its release has found that its keys were gone before. */
+  #noteGone({ keys, votes }: Round): void {
+    const { client: { nodes }, resources } = this;
+    this.#beginCooldown();
+    // Keys may have expired on the way, and a client that sends twice may have released it itself.
+    if (this.endMs <= this.#nowMs || nodes.some(({ resends }) => resends)) return;
+    const cause = keysGone(keys, ", as its release has shown");
+    this.lostUnnoticed = lossError("keep", resources, votes, "gone", cause);
+    this.#emitLost("gone", cause);
+  }
+
   /** What both events about a release say. */
   #fieldsOf({ votes, ageMs: elapsedMs }: Round): VoteEvent & { readonly heldMs: number } {
-    return { resources: this.resources, votes, elapsedMs, heldMs: this.heldMs };
+    return { resources: this.resources, votes, elapsedMs, heldMs: this.round.ageMs };
   }
 
   /**
@@ -470,20 +493,9 @@ export class HeldLock extends TimerEntry {
   }
 
   #emitLost(reason: LockLostReason, cause: Error): void {
-    const { client, resources, heldMs, settings: { onEvent } } = this;
+    const { client, resources, round: { ageMs: heldMs }, settings: { onEvent } } = this;
     const event = { type: "lost", resources, reason, cause, heldMs } as const;
     if (onEvent) emit(onEvent, event);
     else warnOnce(client, lostText(event));
   }
-}
-
-/**
- * Whether a round has released a lock: `true` if its keys are deleted, or are to live on for a
- * while; `false` if they were gone before; `undefined` if that is not known, because too few nodes
- * answered, or because the end of the client cut the round short.
- */
-function isConfirmed(round: Round, ranOut: boolean): boolean | undefined {
-  if (round.decision === "granted") return true;
-  if (round.unanswered || !round.settled) return ranOut ? false : undefined;
-  return !round.deniedByMajority && !ranOut; // with fewer denials, it was not gone before
 }

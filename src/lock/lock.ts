@@ -62,24 +62,17 @@ export class Lock implements AsyncDisposable {
     heldLock = (lock) => lock.#lock;
     defineConsoleView(this, "Lock", (lock) => {
       const { resources, holder, extensions, fencingToken, votes } = lock;
+      const { state } = lock.#lock;
       const nodes = Object.fromEntries(votes.map(({ node, outcome }) => [node, outcome]));
       const token = fencingToken === undefined ? {} : { fencingToken };
       const remainingMs = Math.round(lock.remainingMs());
-      return { resources, state: lock.#state, holder, remainingMs, extensions, ...token, nodes };
+      return { resources, state, holder, remainingMs, extensions, ...token, nodes };
     });
   })();
 
   /** @internal */
   constructor(held: HeldLock) {
     this.#lock = held;
-  }
-
-  get #state(): "held" | "released" | "handed over" | "lost" {
-    const held = this.#lock;
-    if (held.held) return "held";
-    if (held.handedOver) return "handed over";
-    // A lock that nobody has ended by now has run out.
-    return held.active || held.loseIfOver() ? "lost" : "released";
   }
 
   /** The locked resources, in the order of the call. */
@@ -161,7 +154,7 @@ export class Lock implements AsyncDisposable {
    * writes whose token is smaller than one that it has seen. An extension does not change it.
    */
   get fencingToken(): number | undefined {
-    return this.#lock.fencingToken;
+    return this.#lock.round.counts?.token;
   }
 
   /**
@@ -214,11 +207,7 @@ export class Lock implements AsyncDisposable {
    * @experimental until 1.0
    */
   handOver(): string {
-    const { resources, round } = this.#lock;
-    this.#lock.handOver();
-    const { value, ttlMs } = round;
-    const keptMs = Math.ceil(this.#lock.keptMs);
-    return handOverToken({ value, ttlMs, keptMs, resources });
+    return handOverToken(this.#lock.handOver());
   }
 
   /**

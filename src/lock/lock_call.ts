@@ -378,7 +378,7 @@ function obstacle(
       ? [" in shared mode", reader]
       : ["", "locks are not reentrant"];
     return `another call of this client has held it${how} for ${
-      Math.round(own.heldMs)
+      Math.round(own.round.ageMs)
     } ms, and ${rule}`;
   }
   if (!denied?.votes.length) return "earlier calls of this client are still waiting for it";

@@ -9,12 +9,9 @@ import { emit } from "../events.ts";
 import { quorumError } from "../messages.ts";
 import { askToAcquire, askToExtend, type Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
-import { expiryMarginMs, validityMs } from "../time/validity.ts";
 import type { Vote } from "../vote.ts";
-import type { HeldLock } from "./held_lock.ts";
+import { EXTEND_AFTER_FACTOR, type HeldLock } from "./held_lock.ts";
 
-/** The share of the TTL after which a lock is extended. */
-const EXTEND_AFTER_FACTOR = 1 / 3;
 /** The share of the TTL between a failed extension and the next try. */
 const RETRY_FACTOR = 1 / 15;
 /** The shortest such delay, in milliseconds, so that short TTLs don't spin. */
@@ -46,20 +43,15 @@ async function tryExtend(
   ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs(round.startMs)));
   round.ttlMs = ttlMs;
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
-  const unconfirmed = lock.unconfirmed ??= [];
-  unconfirmed.push(round);
+  lock.trying = round;
   const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs(round.startMs));
   await round.ask(askToExtend, timeoutMs, signal);
   client.extensions.leave();
   if (!lock.active) return round.votes; // step 6
-  const extended = accept(lock, round);
+  if (lock.trying === round) lock.trying = undefined;
+  const extended = lock.accept(round);
   // It says nothing of the nodes if it was given up, or came after the last that is allowed.
-  const isMoot = !extended && (round.decision === "open" || lock.exhausted);
-  const at = unconfirmed.indexOf(round); // -1: one that began later has succeeded or failed
-  if (at >= 0) {
-    if (isMoot) unconfirmed.splice(at, 1);
-    else unconfirmed.splice(0, extended ? at + 1 : at); // those before it count no more
-  }
+  if (!extended && round.decision !== "open" && !lock.exhausted) lock.failed = round;
   report(lock, round, extended);
   if (extended) {
     round.forEachDenied((nodeIndex, missing) => {
@@ -68,7 +60,7 @@ async function tryExtend(
     });
   }
   if (round.deniedByMajority) {
-    unconfirmed.push(round); // it says why, and not one that began later
+    lock.trying = round; // it says why, and not one that began later
     lock.loseIfOver(); // keys that have expired are not gone
     lock.lose("gone", keysGone(round.keys));
   }
@@ -81,34 +73,16 @@ async function tryExtend(
  */
 async function waitForRoom(lock: HeldLock, signal?: AbortSignal): Promise<boolean> {
   const { client: { extensions } } = lock;
-  const inside = await extensions.wait(lock.remainingMs(), signal, !!lock.unconfirmed?.length);
+  const inside = await extensions.wait(lock.remainingMs(), signal, !!lock.lastTry);
   if (inside && !lock.active) extensions.leave(); // it ended meanwhile
   return inside && lock.active;
 }
 
 /**
- * Looks at the clocks, and gives the lock its new validity if a quorum granted that in time;
- * returns whether it did (step 7).
+ * Extends a lock that extends itself, and says when to do so again: when a third of its TTL has
+ * passed, or soon after an extension that failed.
  */
-function accept(lock: HeldLock, { decision, ttlMs, startMs }: Round): boolean {
-  const nowMs = lock.client.wheel.continuous.nowMs();
-  const newMs = validityMs(ttlMs, lock.settings.driftFactor);
-  // mutation: extended-after-its-end
-  const extended = decision === "granted" && lock.endMs > nowMs &&
-    newMs - expiryMarginMs(newMs) > nowMs - startMs && !lock.exhausted;
-  if (extended) lock.extended(startMs, newMs);
-  return extended;
-}
-
-/**
- * Extends a lock whenever a third of its TTL has passed, and soon after an extension that failed,
- * while it is held.
- */
-export function renew(lock: HeldLock): void {
-  lock.extendAt(lock.round.startMs + lock.settings.ttlMs * EXTEND_AFTER_FACTOR, extendAgain);
-}
-
-async function extendAgain(lock: HeldLock): Promise<void> {
+export async function renew(lock: HeldLock): Promise<void> {
   if (lock.exhausted) return;
   const { settings: { ttlMs }, client: { wheel: { continuous } } } = lock;
   const startMs = continuous.nowMs();
@@ -116,7 +90,7 @@ async function extendAgain(lock: HeldLock): Promise<void> {
   const dueMs = failed
     ? continuous.nowMs() + tryAgainMs(ttlMs)
     : startMs + ttlMs * EXTEND_AFTER_FACTOR;
-  lock.extendAt(dueMs, extendAgain);
+  lock.extendAt(dueMs);
 }
 
 /**
@@ -183,21 +157,20 @@ function report(lock: HeldLock, round: Round, extended: boolean): void {
  * @param missing Whether it has only found keys missing.
  */
 function fillIn(
-  { round: won, formerMs, fencingToken, client: { nodes } }: HeldLock,
+  { round: won, formerMs, client: { nodes } }: HeldLock,
   ttlMs: number,
   nodeIndex: number,
   missing: boolean,
 ): void {
   // mutation: adopted-lock-never-heals
-  const adopts = !missing && formerMs > 0;
-  if (!missing && !adopts) return;
+  if (!missing && formerMs <= 0) return;
   const node = nodes[nodeIndex];
+  const counterFloor = won.counts?.token;
   // mutation: filled-in-key-forgotten
   won.filledInOn |= 1 << nodeIndex;
-  const replaces = adopts ? won.replaces : undefined;
+  const replaces = missing ? undefined : won.replaces;
   const filling = won.follow({ guardMs: 0, entersAtOnce: true, replaces });
   filling.ttlMs = ttlMs;
   askToAcquire(node, filling, nodeIndex);
-  if (fencingToken === undefined) return;
-  node.raiseCounters!(won.follow({ counterFloor: fencingToken }), nodeIndex);
+  if (counterFloor !== undefined) node.raiseCounters!(won.follow({ counterFloor }), nodeIndex);
 }

@@ -44,7 +44,7 @@ export async function runUsing<T>(call: LockCall, routine: Routine<T>): Promise<
   let result: T;
   try {
     call.throwIfEnded(held.round);
-    held.isDelivered = true;
+    held.deliver();
     if (signal) onAbort(signal, abort);
     result = await routine(lock);
     const lost = held.loseIfOver();
@@ -74,17 +74,11 @@ export async function lead(first: LockCall, routine: Routine<unknown>): Promise<
   for (let failures = 0; !signal?.aborted;) {
     const resources = [...first.resources];
     const call = new LockCall(client, settings, resources, "use");
-    let failed: { error: unknown } | undefined;
-    const startMs = wheel.continuous.nowMs();
-    try {
-      await runUsing(call, routine);
-    } catch (error) {
-      failed = { error };
-    }
+    const failed = await runUsing(call, routine).then(() => undefined, (error) => ({ error }));
     if (signal?.aborted) return;
     call.throwIfEnded();
-    const lasted = wheel.continuous.nowMs() - startMs >= PAUSE_MS_MAX;
-    failures = !failed ? 0 : lasted ? 1 : failures + 1;
+    if (call.elapsedMs >= PAUSE_MS_MAX) failures = 0; // the term has lasted
+    failures = failed ? failures + 1 : 0;
     const longestMs = Math.min(PAUSE_MS_MIN * 2 ** failures, PAUSE_MS_MAX);
     const delayMs = PAUSE_MS_MIN + (longestMs - PAUSE_MS_MIN) * wheel.random.fraction();
     if (failed) {

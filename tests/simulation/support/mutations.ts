@@ -133,7 +133,10 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "an adopted lock keeps its value",
   ],
   "failed-adoption-deletes": [becomes("undefined"), "an adoption that fails deletes the lock"],
-  "adopted-lock-never-heals": [never, "a node that has missed an adoption never adopts the lock"],
+  "adopted-lock-never-heals": [
+    without(1),
+    "a node that has missed an adoption never adopts the lock",
+  ],
   "at-least-is-forgotten": [never, "a release deletes keys that atLeastMs keeps"],
   "former-value-stays": [never, "a release leaves the former value where an adoption was missed"],
   "dead-value-stays": [drop, "the value of a lock that nobody can adopt any more is left"],
