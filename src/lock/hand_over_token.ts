@@ -43,8 +43,7 @@ export function handOverToken({ value, ttlMs, keptMs, resources }: HandedOver): 
  */
 export function readToken(token: string, keyPrefix: string): HandedOver {
   const [version, value, ttlMs, keptMs, ...resources] = decoded(token);
-  const isToken = version === VERSION && isOwnValue(value) &&
-    isTime(ttlMs) && isTime(keptMs);
+  const isToken = version === VERSION && isOwnValue(value) && isTime(ttlMs) && isTime(keptMs);
   if (!isToken) throw notToken();
   const checked = checkResources("adopt lock", resources as string[], keyPrefix);
   return { value, ttlMs, keptMs, resources: checked };

@@ -139,9 +139,10 @@ export async function reportKey(
   const { quorum } = client;
   const answers = await askAll(client, key, timeoutMs);
   const votes = answers.map(({ vote }) => vote);
+  const states = answers.flatMap(({ state }) => state ?? []);
   const silent = votes.filter(({ outcome }) => outcome !== "held" && outcome !== "free").length;
-  const most = mostAgreed(answers);
-  const counts = countHolders(answers);
+  const most = mostAgreed(states);
+  const counts = countHolders(states);
   const holding = [...counts].filter(([, count]) => count >= quorum).map(([value]) => value);
   let held: boolean | undefined = holding.length > 0;
   // mutation: silent-nodes-count-as-free
@@ -149,14 +150,14 @@ export async function reportKey(
   // While the quorum-th longest of the keys lives, there is a quorum of them. A node that did not
   // answer may have one for as long as any other.
   const lives = most.map(({ remainingMs }) => remainingMs).sort((a, b) => b - a);
-  const remainingMs = [...new Array(silent).fill(lives[0]), ...lives][quorum - 1];
+  const remainingMs = lives[Math.max(quorum - 1 - silent, 0)];
   const type = most.find(({ type }) => type)?.type;
   return {
     held,
     remainingMs: held ? remainingMs : 0,
     mode: held ? most[0].sharers ? "shared" : "exclusive" : undefined,
     holders: type === undefined ? holdersOf(held ? holding : most.flatMap(valuesOf)) : [],
-    waiters: longestQueue(answers),
+    waiters: longestQueue(states),
     foreign: held || lives.length >= foreignOn
       ? foreignKey(held ? remainingMs : lives[foreignOn - 1], type)
       : undefined,
@@ -177,13 +178,9 @@ export function askAll(client: ClientState, key: string, timeoutMs: number): Pro
 }
 
 /** How many nodes have each of the values that hold the key, alone or in shared mode. */
-function countHolders(answers: readonly Answer[]): Map<string, number> {
+function countHolders(states: readonly KeyState[]): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const { state } of answers) {
-    for (const value of state ? valuesOf(state) : []) {
-      counts.set(value, (counts.get(value) ?? 0) + 1);
-    }
-  }
+  for (const value of states.flatMap(valuesOf)) counts.set(value, (counts.get(value) ?? 0) + 1);
   return counts;
 }
 
@@ -198,14 +195,13 @@ function holdersOf(values: readonly string[]): Holder[] {
   return [...new Set(values)].map(describeHolder).sort((a, b) => atMs(a) - atMs(b));
 }
 
-function longestQueue(answers: readonly Answer[]): number | undefined {
-  const lengths = answers.flatMap(({ state }) => state?.waiters ?? []);
+function longestQueue(states: readonly KeyState[]): number | undefined {
+  const lengths = states.flatMap(({ waiters }) => waiters ?? []);
   return lengths.length > 0 ? Math.max(...lengths) : undefined;
 }
 
 /** The keys with the value that most nodes have; those in shared mode count as one. */
-function mostAgreed(answers: readonly Answer[]): readonly KeyState[] {
-  const states = answers.flatMap(({ state }) => state ?? []);
+function mostAgreed(states: readonly KeyState[]): readonly KeyState[] {
   const shown = ({ sharers, value }: KeyState) => sharers ? undefined : value;
   const groups = states.map((one) => states.filter((other) => shown(other) === shown(one)));
   return groups.reduce((most, group) => group.length > most.length ? group : most, []);

@@ -31,13 +31,11 @@ export function whyOver(
   const { stoodMs, steppedMs } = wheel.delayedSince(startMs);
   const ended = "its validity has ended";
   if (Math.max(stoodMs, steppedMs) >= validityMs * DELAY_FACTOR) {
-    const [reason, why] = steppedMs > stoodMs
-      ? [
-        "clock-stepped" as const,
-        `the wall clock was stepped ahead by ${Math.round(steppedMs)} ms, or the machine slept`,
-      ]
-      : ["stalled" as const, `the process stood still for about ${Math.round(stoodMs)} ms`];
-    return [reason, new Error(`${ended}, because ${why}`)];
+    const stepped = steppedMs > stoodMs;
+    const why = stepped
+      ? `the wall clock was stepped ahead by ${Math.round(steppedMs)} ms, or the machine slept`
+      : `the process stood still for about ${Math.round(stoodMs)} ms`;
+    return [stepped ? "clock-stepped" : "stalled", new Error(`${ended}, because ${why}`)];
   }
   if (!extension) return ["expired", new Error(ended)];
   const { votes, decision, nodeSet: { nodes } } = extension;
@@ -45,10 +43,8 @@ export function whyOver(
   if (decision === "granted") {
     const late = votes.filter(({ outcome }) => outcome === "granted");
     const names = late.map(({ node, elapsedMs }) => `${node} (${Math.round(elapsedMs)} ms)`);
-    return [
-      "answers-late",
-      new Error(`${before}: too late were the answers of ${names.join(", ")}`),
-    ];
+    const cause = new Error(`${before}: too late were the answers of ${names.join(", ")}`);
+    return ["answers-late", cause];
   }
   const why = whyNoQuorum("extend", votes, nodes.length);
   return ["extend-failed", new Error(`${before}: ${why}`, { cause: nodeErrors(votes) })];
