@@ -32,8 +32,8 @@ export interface Exchange {
 export class Exchanges {
   readonly #client: CommandClient;
   readonly #wheel: TimerWheel;
-  /** What ends each one. */
-  readonly #ends: Set<(error: ConnectionError) => void> = new Set();
+  /** What aborts each one. */
+  readonly #controllers: Set<AbortController> = new Set();
 
   /**
    * @param client The client.
@@ -49,31 +49,29 @@ export class Exchanges {
    *
    * @param commands At least one.
    */
-  run(commands: Commands): Promise<Exchange> {
+  async run(commands: Commands): Promise<Exchange> {
     const { timeoutMs, name } = this.#client;
     const controller = new AbortController();
-    return new Promise((resolve) => {
-      const answers = this.#call(commands, controller.signal);
-      const settle = (exchange: Omit<Exchange, "atMs">) => {
-        if (!this.#ends.delete(end)) return;
-        this.#wheel.cancel(timer);
-        resolve({ ...exchange, atMs: this.#wheel.clock.monotonicMs() });
-      };
-      const end = (error: ConnectionError) => {
-        settle({ answers: commands.map(() => error), late: answers });
-        controller.abort(error);
-      };
-      this.#ends.add(end);
-      const timer = this.#wheel.deadline(timeoutMs, () => {
-        end(connectionError(name, `no reply within ${timeoutMs} ms`, "unknown"));
-      });
-      answers.then((answers) => settle({ answers, late: undefined }));
+    const { signal } = controller;
+    const aborted = new Promise<void>((resolve) =>
+      signal.addEventListener("abort", () => resolve())
+    );
+    const called = this.#call(commands, signal);
+    this.#controllers.add(controller);
+    const timer = this.#wheel.deadline(timeoutMs, () => {
+      controller.abort(connectionError(name, `no reply within ${timeoutMs} ms`, "unknown"));
     });
+    const answers = await Promise.race([called, aborted]);
+    const atMs = this.#wheel.clock.monotonicMs();
+    this.#wheel.cancel(timer);
+    this.#controllers.delete(controller);
+    if (answers) return { answers, atMs, late: undefined };
+    return { answers: commands.map(() => signal.reason), atMs, late: called };
   }
 
   /** Waits no longer for any exchange. */
-  endAll(error: ConnectionError): void {
-    for (const end of [...this.#ends]) end(error);
+  abortAll(error: ConnectionError): void {
+    for (const controller of [...this.#controllers]) controller.abort(error);
   }
 
   /**

@@ -185,7 +185,7 @@ export class OrderedSender implements CommandSender {
       await this.#drain();
     }
     this.#closed = true;
-    this.#exchanges.endAll(this.#error("the node was closed", "unknown"));
+    this.#exchanges.abortAll(this.#error("the node was closed", "unknown"));
   }
 
   /** Waits a moment for the replies that are due. */
