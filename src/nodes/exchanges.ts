@@ -28,77 +28,59 @@ export interface Exchange {
   readonly late: Promise<readonly CommandAnswer[]> | undefined;
 }
 
-/** The exchanges with a client that are under way. */
-export class Exchanges {
-  readonly #client: CommandClient;
-  readonly #wheel: TimerWheel;
-  /** What aborts each one. */
-  readonly #controllers: Set<AbortController> = new Set();
+/**
+ * Sends commands: one by `send`, several by `pipeline`. Never rejects.
+ *
+ * @param client The client.
+ * @param commands At least one.
+ * @param wheel Where the time-out waits.
+ * @param controller Aborts when they are no longer waited for: after the time-out, or by the
+ * caller, whose reason is a `ConnectionError`.
+ */
+export async function exchange(
+  client: CommandClient,
+  commands: Commands,
+  wheel: TimerWheel,
+  controller: AbortController,
+): Promise<Exchange> {
+  const { timeoutMs, name } = client;
+  const { signal } = controller;
+  const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+  const called = call(client, commands, signal);
+  const timer = wheel.deadline(timeoutMs, () => {
+    controller.abort(connectionError(name, `no reply within ${timeoutMs} ms`, "unknown"));
+  });
+  const answers = await Promise.race([called, aborted]);
+  const atMs = wheel.clock.monotonicMs();
+  wheel.cancel(timer);
+  if (answers) return { answers, atMs, late: undefined };
+  return { answers: commands.map(() => signal.reason), atMs, late: called };
+}
 
-  /**
-   * @param client The client.
-   * @param wheel Where time-outs wait.
-   */
-  constructor(client: CommandClient, wheel: TimerWheel) {
-    this.#client = client;
-    this.#wheel = wheel;
-  }
-
-  /**
-   * Sends commands: one by `send`, several by `pipeline`. Never rejects.
-   *
-   * @param commands At least one.
-   */
-  async run(commands: Commands): Promise<Exchange> {
-    const { timeoutMs, name } = this.#client;
-    const controller = new AbortController();
-    const { signal } = controller;
-    const aborted = new Promise<void>((resolve) =>
-      signal.addEventListener("abort", () => resolve())
-    );
-    const called = this.#call(commands, signal);
-    this.#controllers.add(controller);
-    const timer = this.#wheel.deadline(timeoutMs, () => {
-      controller.abort(connectionError(name, `no reply within ${timeoutMs} ms`, "unknown"));
-    });
-    const answers = await Promise.race([called, aborted]);
-    const atMs = this.#wheel.clock.monotonicMs();
-    this.#wheel.cancel(timer);
-    this.#controllers.delete(controller);
-    if (answers) return { answers, atMs, late: undefined };
-    return { answers: commands.map(() => signal.reason), atMs, late: called };
-  }
-
-  /** Waits no longer for any exchange. */
-  abortAll(error: ConnectionError): void {
-    for (const controller of [...this.#controllers]) controller.abort(error);
-  }
-
-  /**
-   * Never rejects. From here on there is nothing of the client's, which may return and throw
-   * anything.
-   */
-  async #call(
-    commands: Commands,
-    signal: AbortSignal,
-  ): Promise<readonly CommandAnswer[]> {
-    const { send, pipeline, name } = this.#client;
-    // A client may change what it is given, which other nodes have too.
-    const given = commands.map((args) => [...args]);
-    const single = commands.length === 1;
-    try {
-      const replies = single ? [await send(given[0], signal)] : await pipeline!(given, signal);
-      if (!Array.isArray(replies) || replies.length !== commands.length) {
-        throw new TypeError("'pipeline' must resolve to one reply for each command");
-      }
-      return commands.map((args, index) => {
-        const reply = readReply(args, replies[index], commands);
-        return reply === undefined ? noReply(name, commands, index, replies[index]) : reply;
-      });
-    } catch (thrown) {
-      const error = single && replyErrorOf(thrown, commands) || clientError(name, commands, thrown);
-      return commands.map(() => error);
+/**
+ * Never rejects. From here on there is nothing of the client's, which may return and throw
+ * anything.
+ */
+async function call(
+  { send, pipeline, name }: CommandClient,
+  commands: Commands,
+  signal: AbortSignal,
+): Promise<readonly CommandAnswer[]> {
+  // A client may change what it is given, which other nodes have too.
+  const given = commands.map((args) => [...args]);
+  const single = commands.length === 1;
+  try {
+    const replies = single ? [await send(given[0], signal)] : await pipeline!(given, signal);
+    if (!Array.isArray(replies) || replies.length !== commands.length) {
+      throw new TypeError("'pipeline' must resolve to one reply for each command");
     }
+    return commands.map((args, index) => {
+      const reply = readReply(args, replies[index], commands);
+      return reply === undefined ? noReply(name, commands, index, replies[index]) : reply;
+    });
+  } catch (thrown) {
+    const error = single && replyErrorOf(thrown, commands) || clientError(name, commands, thrown);
+    return commands.map(() => error);
   }
 }
 

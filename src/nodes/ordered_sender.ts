@@ -4,7 +4,7 @@
  * Nothing is assumed of the client's own order, nor that it sends a command once. The commands
  * about one key go one after another, each when the one before has been answered, or in one piece
  * with it if the client has a pipeline. What is given to the client at once is an *exchange*
- * ({@linkcode Exchanges}). An acquisition that got no answer is undone again and again ({@linkcode
+ * ({@linkcode exchange}). An acquisition that got no answer is undone again and again ({@linkcode
  * LateAcquires}).
  *
  * There is no connection here, so the node counts as down after two failures in a row or one
@@ -28,7 +28,7 @@ import { releaseOperation, RequestCommand } from "../redis_node/redis_node.ts";
 import { backoffMs, SERVER_BACKOFF } from "../time/backoff.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import { type CommandAnswer, connectionError, type Exchange, Exchanges } from "./exchanges.ts";
+import { type CommandAnswer, connectionError, type Exchange, exchange } from "./exchanges.ts";
 import type { Commands } from "./read_reply.ts";
 import type { CommandClient } from "./command_node_options.ts";
 import { LateAcquires } from "./late_acquires.ts";
@@ -75,7 +75,8 @@ export class OrderedSender implements CommandSender {
   readonly #client: CommandClient;
   readonly #wheel: TimerWheel;
   readonly #events: SenderEvents;
-  readonly #exchanges: Exchanges;
+  /** Of the exchanges that are under way. */
+  readonly #controllers: Set<AbortController> = new Set();
   readonly #late: LateAcquires;
   /** The last command about each key that is not answered yet. */
   readonly #last: Map<string, SubmittedCommand> = new Map();
@@ -112,7 +113,6 @@ export class OrderedSender implements CommandSender {
     this.#client = client;
     this.#wheel = wheel;
     this.#events = events;
-    this.#exchanges = new Exchanges(client, wheel);
     this.#late = new LateAcquires(wheel, (release) => {
       const request = { ...UNREAD, ...release, ttlMs: 0 };
       // whole, so that one command is enough
@@ -185,7 +185,8 @@ export class OrderedSender implements CommandSender {
       await this.#drain();
     }
     this.#closed = true;
-    this.#exchanges.abortAll(this.#error("the node was closed", "unknown"));
+    const error = this.#error("the node was closed", "unknown");
+    for (const controller of [...this.#controllers]) controller.abort(error);
   }
 
   /** Waits a moment for the replies that are due. */
@@ -273,13 +274,16 @@ export class OrderedSender implements CommandSender {
   /** Has one exchange, and notes whether the server has answered. */
   async #ask(commands: Commands): Promise<Exchange> {
     const answered = this.#answered;
-    const exchange = await this.#exchanges.run(commands);
-    const { answers, late } = exchange;
+    const controller = new AbortController();
+    this.#controllers.add(controller);
+    const exchanged = await exchange(this.#client, commands, this.#wheel, controller);
+    this.#controllers.delete(controller);
+    const { answers, late } = exchanged;
     late?.then((answers) => isAnswered(answers) && this.#onAnswered());
     if (isAnswered(answers)) this.#onAnswered();
     // a server that has answered since is not silent
-    else if (!late || this.#answered === answered) this.#onUnanswered(exchange);
-    return exchange;
+    else if (!late || this.#answered === answered) this.#onUnanswered(exchanged);
+    return exchanged;
   }
 
   #onUnanswered({ answers, late }: Exchange): void {
