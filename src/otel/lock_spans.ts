@@ -91,7 +91,7 @@ export class LockSpans {
     }
   }
 
-  #start(name: string, resources: Resources, options: SpanOptions = {}): Span {
+  #start(name: string, resources: Resources, options: SpanOptions): Span {
     const attributes = {
       ...options.attributes,
       "redlock.resources": [...resources],
@@ -115,7 +115,7 @@ export class LockSpans {
   #endCall(
     { resources, attempts, elapsedMs }: EndOfCall,
     outcome: string,
-    attributes: Attributes = {},
+    attributes: Attributes,
     called = resources,
   ): void {
     const endMs = systemClock.wallMs();

@@ -216,11 +216,11 @@ async function pointsOf(
 }
 
 /** A listener whose metrics can be read. */
-function measuring() {
+function measuring(group = () => "job") {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   const reader = new PeriodicExportingMetricReader({ exporter, ...NEVER });
   const meterProvider = new MeterProvider({ readers: [reader] });
-  const onEvent = otelListener({ meterProvider, group: () => "job" });
+  const onEvent = otelListener({ meterProvider, group });
   const points = (name: string) => pointsOf(name, { exporter, reader });
   return { onEvent, points, [Symbol.asyncDispose]: () => meterProvider.shutdown() };
 }
@@ -255,6 +255,11 @@ Deno.test("otelListener() measures calls and locks", async () => {
   const kept = await redlock.acquire("c");
   await nodes.node(0).crash();
   await assertRejects(() => kept.release(), QuorumError);
+  const { attributes } = lockSpans().at(-1)!;
+  assertEquals([attributes["redlock.outcome"], attributes["error.type"]], [
+    "release-failed",
+    "NO_QUORUM",
+  ]);
   await assertRejects(() => redlock.acquire("d"), QuorumError);
   assertEquals(await points("redlock.acquire.duration s"), [
     [grouped("acquired"), 3],
@@ -324,9 +329,11 @@ Deno.test("otelListener() measures which nodes are connected, and whose votes fa
   assertEquals(failed.some((it) => isEqual(it, { ...other, "redlock.outcome": "failed" })), false);
 });
 
-Deno.test("otelListener() counts the locks that a notification handed on", async () => {
+Deno.test("otelListener() counts the locks that a notification handed on, also if its group throws", async () => {
   await using nodes = await startNodes(3);
-  await using measured = measuring();
+  await using measured = measuring(() => {
+    throw new Error("no group");
+  });
   const { onEvent, points } = measured;
   await using one = createRedlock(nodes.addresses);
   await using other = createRedlock(nodes.addresses, { onEvent });
@@ -337,8 +344,9 @@ Deno.test("otelListener() counts the locks that a notification handed on", async
     await lock.release();
     await (await waiting).release();
     const [[attributes, handoffs]] = await points("redlock.handoffs {lock}");
-    assertEquals(attributes, GROUP);
+    assertEquals(attributes, {});
     assertGreater(handoffs, 0);
+    assertEquals(await points("redlock.held {lock}"), [[{}, 0]]);
   });
 });
 
