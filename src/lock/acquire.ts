@@ -71,12 +71,12 @@
  *
  * @module
  */
-import { LockHeldError } from "../errors.ts";
+import type { RedlockError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { settleToken } from "../fencing/fenced_attempt.ts";
 import { counterHint } from "../fencing/token.ts";
-import { askToAcquire, Round } from "../quorum/round.ts";
-import { CONNECTING_MS_MAX, type KeyPool, type RequestDetails } from "../quorum/quorum_node.ts";
+import { askToAcquire, Round, ROUNDS_MAX } from "../quorum/round.ts";
+import { CONNECTING_MS_MAX, type RequestDetails } from "../quorum/quorum_node.ts";
 import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 import { waitToAdopt } from "./adopt.ts";
@@ -86,14 +86,21 @@ import { Lock } from "./lock.ts";
 import {
   type LockCall,
   modeOf,
-  refuseCrowded,
-  reportRefusal,
-  throwIfOver,
+  noQuorum,
+  noteDenied,
+  waitForOthers,
   waitToAsk,
-  waitToAskAgain,
 } from "./lock_call.ts";
 import { renew } from "./renewal.ts";
 import { undoAttempt } from "./release.ts";
+
+/** What the event of a call that ends without a lock calls its errors, by their codes. */
+const REASONS = {
+  LOCK_HELD: "held",
+  NO_QUORUM: "no-quorum",
+  LOCK_LOST: "gone",
+  CLOSED: undefined,
+} as const;
 
 /**
  * Makes attempts until one wins the lock or the wait is over. A call that may wait queues up:
@@ -112,18 +119,17 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   try {
     for (let wait; (wait = waitToAsk(call));) await wait;
     for (;;) {
-      call.throwIfEnded();
-      if (!attempts.enter() && !await waitForRoom(call)) throw refuseCrowded(call);
+      if (!attempts.enter()) await waitForRoom(call);
       const round = beginAttempt(call);
       await ask(call, round); // step 2: until the votes are decided
       if (round.counts) await settleToken(round, call.settings);
       attempts.leave();
       held = conclude(call, round);
       if (held) break;
-      call.noteSplit(round);
-      throwIfOver(call, round);
+      noteDenied(call, round);
       if (call.pool?.chooseAnother(round)) continue;
-      await (call.adopts ? waitToAdopt(call, round) : waitToAskAgain(call, round));
+      await (call.adopts ? waitToAdopt(call, round) : waitForOthers(call, round));
+      for (let wait; (wait = waitToAsk(call));) await wait;
     }
   } catch (error) {
     return endWithout(call, error);
@@ -139,30 +145,40 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
 
 /** A call ends without a lock: with an error, unless it was only to try and others hold it. */
 function endWithout(call: LockCall, error: unknown): undefined {
-  const { client: { localQueues }, localName, purpose, settings: { signal } } = call;
+  const { client: { localQueues }, localName, purpose, settings: { signal, onEvent } } = call;
+  const isAbort = Object.is(error, signal?.reason); // which may be anything
+  const { code, votes }: Partial<RedlockError> = isAbort ? {} : error as RedlockError;
+  const reason = isAbort ? "aborted" : REASONS[code!];
+  if (onEvent && reason) {
+    const { resources, attempts, elapsedMs } = call;
+    const fields = { resources, ...modeOf(call), votes: votes ?? [], attempts, elapsedMs };
+    emit(onEvent, { type: "denied", reason, ...fields });
+  }
   // mutation: failed-call-blocks-its-client
   localQueues.leave(localName, call);
-  const isAbort = Object.is(error, signal?.reason); // which may be anything
-  if (isAbort) reportRefusal(call, "aborted", []);
-  else if (purpose === "try" && error instanceof LockHeldError) return undefined;
+  if (purpose === "try" && reason === "held") return undefined;
   throw error;
 }
 
 /**
  * Waits while the client has too many attempts under way. If the call may not wait for others, it
  * waits for these without a limit, because each of them ends in bounded time.
+ *
+ * @throws {QuorumError} If the wait is over.
+ * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
-function waitForRoom(call: LockCall): Promise<boolean> {
+async function waitForRoom(call: LockCall): Promise<void> {
   const { client: { attempts }, waitMs, settings: { signal } } = call;
-  return attempts.wait(waitMs > 0 ? call.leftMs() : Infinity, signal);
+  if (await attempts.wait(waitMs > 0 ? call.leftMs() : Infinity, signal)) return;
+  call.throwIfEnded();
+  throw noQuorum(call, [], `because ${ROUNDS_MAX} other attempts of this client were under way`);
 }
 
 /** Begins an attempt, before its first byte is sent. */
 function beginAttempt(call: LockCall): Round {
   const { client, settings: { ttlMs, label, fencing }, pool, waiter } = call;
   const ticket = waiter?.nextTicket(call.leftMs());
-  const keyPool = pool?.beginAttempt(call.attempts === 0 && !ticket);
-  const details = detailsOf(call, ticket, keyPool);
+  const details = detailsOf(call, ticket);
   // mutation: one-value-for-all-attempts
   // mutation: adopted-value-kept
   const value = client.newValue(label);
@@ -176,12 +192,15 @@ function beginAttempt(call: LockCall): Round {
   return round;
 }
 
-/** The details of an attempt, which a plain one does without. */
+/**
+ * The details of an attempt, which a plain one does without. The first for a pool is plain, too, so
+ * that an idle pool costs what a lock costs.
+ */
 function detailsOf(
-  { client, settings, mode, adopts, admitted }: LockCall,
+  { client, settings, mode, adopts, admitted, attempts, pool: ofCall }: LockCall,
   ticket: QueueTicket | undefined,
-  pool: KeyPool | undefined,
 ): RequestDetails | undefined {
+  const pool = attempts > 0 || ticket ? ofCall?.details : undefined;
   const { fencing, restartGuardMs: guardMs } = settings;
   const isPlain = !ticket && !pool && !mode && !adopts && !fencing && guardMs === 0;
   return isPlain ? undefined : {

@@ -23,7 +23,7 @@ import { backoffMs } from "../time/backoff.ts";
 import { Pause, pause } from "../time/pause.ts";
 import { holderOf } from "../holder.ts";
 import { type KeyReport, reportKey } from "./inspection.ts";
-import { type LockCall, pauseAfterSplit, refuse, reportRefusal } from "./lock_call.ts";
+import { type LockCall, pauseAfterSplit, refusal } from "./lock_call.ts";
 import { deleteFormer } from "./release.ts";
 import { tryAgainMs } from "./renewal.ts";
 
@@ -45,7 +45,7 @@ const ATTEMPTS_MIN = 8;
 export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> {
   const { client: { nodes, quorum, wheel }, settings, attempts, adopts } = call;
   const taken = !denied.unanswered && await isTaken(call);
-  call.throwIfEnded(denied);
+  call.throwIfEnded();
   // Read now, because nodes that fail at once may decide a round before the others answer.
   if (denied.missing > nodes.length - quorum) {
     throw lost(call, denied, keysGone(denied.keys));
@@ -55,7 +55,7 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   const answered = denied.pending === 0 && !denied.unanswered &&
     denied.votes.every(({ outcome }) => outcome !== "timed-out");
   const split = answered && attempts < ATTEMPTS_MIN;
-  if (call.leftMs() <= 0 && !split) throw refuse(call, denied);
+  if (call.leftMs() <= 0 && !split) throw refusal(call);
   if (split) return await pauseAfterSplit(call, denied);
   const { signal, retryDelayMs } = settings;
   // nobody extends the lock meanwhile, so while it may live, a node that is back is asked soon
@@ -93,7 +93,5 @@ function lost(call: LockCall, denied: Round, cause: Error, isKept = false): Lock
   const { votes, ttlMs } = denied;
   // mutation: dead-value-stays
   if (!isKept) deleteFormer(denied, ttlMs);
-  const error = lostError("adopt", call.resources, votes, "gone", cause);
-  reportRefusal(call, "gone", votes);
-  return error;
+  return lostError("adopt", call.resources, votes, "gone", cause);
 }

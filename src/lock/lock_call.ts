@@ -3,22 +3,21 @@
  *
  * Before an attempt it waits until nothing is in its way ({@linkcode waitToAsk}): behind the
  * earlier calls of this client (`waiting/local_queues.ts`), and for the end of a cooldown. After an
- * attempt that was denied it first waits for those who hold the lock ({@linkcode waitToAskAgain},
+ * attempt that was denied it first waits for those who hold the lock ({@linkcode waitForOthers},
  * `waiting/queued_waiter.ts`).
  *
  * @module
  */
 import { closedError, LockHeldError, lockName, type QuorumError } from "../errors.ts";
-import { emit, type RedlockEvent } from "../events.ts";
+import { emit } from "../events.ts";
 import { describeHolder } from "../holder.ts";
 import { foreignKey, isHopeless, nodeErrors, quorumError, voteCount } from "../messages.ts";
 import type { Settings } from "../options.ts";
-import { type Round, ROUNDS_MAX } from "../quorum/round.ts";
+import type { Round } from "../quorum/round.ts";
 import { backoffMs } from "../time/backoff.ts";
 import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
 import { keysName, readersName } from "../resources.ts";
-import type { News } from "../waiting/news.ts";
 import type { QueuedWaiter } from "../waiting/queued_waiter.ts";
 import type { ClientState } from "./client_state.ts";
 import type { HandedOver } from "./hand_over_token.ts";
@@ -74,6 +73,8 @@ export class LockCall {
   admitted = false;
   /** How many attempts were made. */
   attempts = 0;
+  /** The last attempt, once it has failed. */
+  denied: Round | undefined;
   /**
    * Whether the vote of an attempt was split (some nodes granted, but too few) since the call began
    * or last paused because of that.
@@ -170,16 +171,12 @@ export class LockCall {
     return this.adopts === undefined ? this.client.cooldowns.leftMs(keys) : 0;
   }
 
-  /** Notes whether the vote of an attempt that failed was split. */
-  noteSplit({ decision, granted, unanswered }: Round): void {
-    if (decision === "refused" && granted > 0 && !unanswered) this.split = true;
-  }
-
   /**
-   * Whether an attempt failed because nodes did not answer, or not in time, and not because others
-   * hold the lock.
+   * Whether the last attempt failed because nodes did not answer, or not in time, and not because
+   * others hold the lock.
    */
-  isUnanswered(denied: Round | undefined): boolean {
+  get unanswered(): boolean {
+    const { denied } = this;
     return denied !== undefined && this.cooldownLeftMs === 0 &&
       (denied.unanswered || denied.decision === "granted");
   }
@@ -190,7 +187,7 @@ export class LockCall {
   }
 
   /** Throws the reason of the signal, or a {@linkcode RedlockError} if the client is closed. */
-  throwIfEnded(asked?: Round): void {
+  throwIfEnded(asked: Round | undefined = this.denied): void {
     if (!this.ended) return;
     this.settings.signal?.throwIfAborted();
     const name = lockName(this.resources, this.pool !== undefined);
@@ -203,23 +200,25 @@ export class LockCall {
  * cooldown, or, if other clients are to be joined in the nodes' queues, that nodes can notify this
  * client. To be called again after each wait.
  *
- * @param denied The last attempt, if there was one: for the refusal.
  * @returns What must be awaited; `undefined` if nothing is in the way.
  * @throws The refusal, if the wait of the call is over.
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
-export function waitToAsk(call: LockCall, denied?: Round): Promise<void> | undefined {
-  const { client: { localQueues }, settings, localName, mode, pool } = call;
+export function waitToAsk(call: LockCall): Promise<void> | undefined {
+  const { client: { localQueues }, settings, localName, mode } = call;
+  call.throwIfEnded();
   if (call.admitted) return undefined;
-  if (!call.waiter) pool?.chooseFirst();
   const joins = call.queuesUp && localQueues.isContended(call);
   if (call.queuesUp) {
     const owner = localQueues.owner(localName) ?? call;
-    if (owner !== call) return waitBehind(call, denied);
+    if (owner !== call) return waitBehind(call);
     // A reader that joins nobody does not become the first: others of its client ask beside it.
     if (joins || !mode) localQueues.claim(localName, call);
   }
-  if (call.cooldownLeftMs > 0) return waitForCooldown(call, denied);
+  if (call.cooldownLeftMs > 0) {
+    if (call.leftMs() <= 0) throw refusal(call);
+    return waitForCooldown(call);
+  }
   if (!joins || call.waiter) return undefined;
   call.waiter = localQueues.waiterFor(call, settings);
   return call.waiter?.ready(call.leftMs());
@@ -229,76 +228,72 @@ export function waitToAsk(call: LockCall, denied?: Round): Promise<void> | undef
  * Waits behind the earlier calls of this client: until it is the first, or until a reader before it
  * has the lock, so that it may enter beside that.
  */
-async function waitBehind(call: LockCall, denied: Round | undefined): Promise<void> {
+async function waitBehind(call: LockCall): Promise<void> {
   const { client: { localQueues }, settings: { signal }, localName } = call;
-  call.throwIfEnded();
   if (!await localQueues.wait(localName, call, call.leftMs(), signal)) {
-    call.throwIfEnded();
-    throw refuse(call, denied ?? localQueues.get(localName)?.latest);
+    const first = localQueues.owner(localName);
+    if (first instanceof LockCall) call.denied ??= first.denied; // why that waits
+    throw refusal(call);
   }
   call.admitted = !localQueues.isFirst(localName, call);
+  call.pool?.chooseFirst();
 }
 
 /** Waits until the cooldown of the resources is over, outside the nodes' queues. */
-async function waitForCooldown(call: LockCall, denied: Round | undefined): Promise<void> {
+async function waitForCooldown(call: LockCall): Promise<void> {
   const { client: { localQueues, wheel }, settings: { signal }, localName } = call;
-  call.throwIfEnded();
-  const leftMs = call.leftMs();
-  if (leftMs <= 0) throw refuse(call, denied);
   localQueues.dropWaiter(localName);
   call.waiter = undefined;
-  await pause(wheel, Math.min(call.cooldownLeftMs, leftMs), signal);
+  await pause(wheel, Math.min(call.cooldownLeftMs, call.leftMs()), signal);
+  call.pool?.chooseFirst();
 }
 
 /**
- * To be called after an attempt that failed, before whatever the call waits for.
+ * Notes that an attempt failed.
  *
- * @param denied The attempt.
  * @throws The refusal, if too many nodes refuse for good.
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
-export function throwIfOver(call: LockCall, denied: Round): void {
+export function noteDenied(call: LockCall, denied: Round): void {
   const { client: { nodes, quorum } } = call;
-  call.throwIfEnded(denied);
+  const { decision, granted, unanswered } = denied;
+  call.denied = denied;
+  if (decision === "refused" && granted > 0 && !unanswered) call.split = true;
+  call.throwIfEnded();
   // a cooldown that has begun meanwhile is waited out
-  const hopeless = call.isUnanswered(denied) && isHopeless(denied.votes, nodes.length, quorum);
-  if (hopeless) throw refuse(call, denied);
+  if (call.unanswered && isHopeless(denied.votes, nodes.length, quorum)) throw refusal(call);
 }
 
 /**
- * Waits after an attempt that was denied: for those who hold the lock, and then until nothing else
- * is in the way of the next attempt.
+ * Waits after an attempt that was denied, for those who hold the lock. Then {@linkcode waitToAsk}
+ * follows.
  *
  * @param denied The attempt.
  * @throws The refusal, if the wait is over.
- * @throws What {@linkcode waitToAsk} throws.
  */
-export async function waitToAskAgain(call: LockCall, denied: Round): Promise<void> {
-  const { client: { localQueues }, localName, settings: { onEvent } } = call;
+export function waitForOthers(call: LockCall, denied: Round): Promise<void> | undefined {
+  const { client: { localQueues }, localName } = call;
   if (call.waitMs === 0 && call.split && call.retries < SPLIT_RETRIES_MAX) {
-    return await pauseAfterSplit(call, denied);
+    return pauseAfterSplit(call, denied);
   }
-  if (call.leftMs() <= 0) throw refuse(call, denied);
+  if (call.leftMs() <= 0) throw refusal(call);
   // only a reader may be behind another, with which it may enter then
-  if (localQueues.claim(localName, call)) {
-    const news = await waitForOthers(call, denied);
-    const { resources, elapsedMs } = call;
-    if (onEvent && news?.notifiedBy) emit(onEvent, { type: "woken", resources, elapsedMs });
-    if (news) call.pool?.chooseAgain(news.place);
-  }
-  for (let wait; (wait = waitToAsk(call, denied));) await wait;
+  return localQueues.claim(localName, call) ? waitAsFirst(call, denied) : undefined;
 }
 
 /** Waits as the first of its client: for news of the nodes, or it polls. */
-function waitForOthers(call: LockCall, denied: Round): Promise<News | void> {
-  const { client: { localQueues, wheel }, localName, settings } = call;
+async function waitAsFirst(call: LockCall, denied: Round): Promise<void> {
+  const { client: { localQueues, wheel }, pool, resources, settings } = call;
+  const { onEvent, signal } = settings;
   const waiter = call.waiter ??= localQueues.waiterFor(call, settings);
-  const queue = localQueues.get(localName);
-  if (queue) queue.latest = denied;
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
-  if (waiter) return waiter.wait(attempt, leftMs, denied);
-  const delayMs = backoffMs(wheel.random, settings, attempt);
-  return pause(wheel, Math.min(delayMs, leftMs), settings.signal);
+  if (!waiter) {
+    await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);
+    return pool?.chooseFirst();
+  }
+  const { notifiedBy, place } = await waiter.wait(attempt, leftMs, denied);
+  if (onEvent && notifiedBy) emit(onEvent, { type: "woken", resources, elapsedMs: call.elapsedMs });
+  pool?.chooseAgain(place);
 }
 
 /**
@@ -317,32 +312,26 @@ export async function pauseAfterSplit(call: LockCall, denied: Round): Promise<vo
   call.pool?.chooseAgain(undefined);
 }
 
-/** The error of a call that ends without a lock; emits the event of the refusal. */
-export function refuse(call: LockCall, denied: Round | undefined): LockHeldError | QuorumError {
-  const { votes = [] } = denied ?? {};
-  const undecided = call.adopts !== undefined || call.isUnanswered(denied);
-  const error = undecided ? noQuorum(call, votes, whyUnused(denied!)) : heldByOthers(call, denied);
-  reportRefusal(call, undecided ? "no-quorum" : "held", votes);
-  return error;
-}
-
 /**
- * The error of a call whose wait ended before the client could ask the nodes for it; emits the
- * event, too. Throws if the call was ended.
+ * The error of a call whose wait is over.
+ *
+ * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
-export function refuseCrowded(call: LockCall): QuorumError {
+export function refusal(call: LockCall): LockHeldError | QuorumError {
   call.throwIfEnded();
-  reportRefusal(call, "no-quorum", []);
-  return noQuorum(call, [], `because ${ROUNDS_MAX} other attempts of this client were under way`);
+  const { adopts, denied, unanswered } = call;
+  if (!adopts && !unanswered) return heldByOthers(call);
+  return noQuorum(call, denied!.votes, whyUnused(denied!));
 }
 
-function noQuorum(call: LockCall, votes: readonly Vote[], why: string | undefined): QuorumError {
+/** The error of a call that too few nodes answered, and why there are no more votes, if so. */
+export function noQuorum(call: LockCall, votes: readonly Vote[], why?: string): QuorumError {
   const { client: { nodes }, resources, pool, verb } = call;
   return quorumError(verb, resources, votes, nodes.length, why, pool !== undefined);
 }
 
-function heldByOthers(call: LockCall, denied: Round | undefined): LockHeldError {
-  const { client: { nodes, localQueues }, resources, pool, waitMs, cooldownLeftMs } = call;
+function heldByOthers(call: LockCall): LockHeldError {
+  const { client: { nodes, localQueues }, resources, denied, pool, waitMs, cooldownLeftMs } = call;
   const ticket = localQueues.get(call.localName)?.waiter?.ticket;
   const own = ownHold(call);
   const value = own ? own.round.value : ticket?.holderValue;
@@ -354,7 +343,7 @@ function heldByOthers(call: LockCall, denied: Round | undefined): LockHeldError 
     cooling
       ? `${pool ? "each is held or" : "it is"} in its cooldown ('cooldownMs') for another ` +
         `${Math.ceil(cooldownLeftMs)} ms`
-      : obstacle(call, own, holders[0]?.label, denied),
+      : obstacle(call, own, holders[0]?.label),
     ...(waitMs === 0 ? [] : [`waited ${Math.round(call.elapsedMs)} ms`]),
     ...(remainingMs !== undefined && !cooling ? [keyText(resources, remainingMs)] : []),
     ...(votes.length > 0 && !cooling ? [voteCount(votes, nodes.length)] : []),
@@ -367,10 +356,9 @@ function heldByOthers(call: LockCall, denied: Round | undefined): LockHeldError 
 
 /** What is in the way of a call, but for a cooldown. */
 function obstacle(
-  { pool, mode }: LockCall,
+  { pool, mode, denied }: LockCall,
   own: HeldLock | undefined,
   label: string | undefined,
-  denied: Round | undefined,
 ): string {
   if (own) {
     const reader = mode ? "a writer waits for that" : "a reader cannot become the writer";
@@ -409,18 +397,6 @@ function whyUnused({ decision, counts }: Round): string | undefined {
   if (decision !== "granted") return undefined;
   const unsettled = counts !== undefined && counts.token === undefined;
   return unsettled ? "but they did not agree on a fencing token" : "but too late for its validity";
-}
-
-/** Emits that a call ends without a lock. */
-export function reportRefusal(
-  call: LockCall,
-  reason: Extract<RedlockEvent, { type: "denied" }>["reason"],
-  votes: readonly Vote[],
-): void {
-  const { resources, attempts, elapsedMs, settings: { onEvent } } = call;
-  if (!onEvent) return;
-  const mode = modeOf(call);
-  emit(onEvent, { type: "denied", resources, reason, ...mode, votes, attempts, elapsedMs });
 }
 
 /** The field of an event that says that a call is for shared mode, if it is. */

@@ -29,10 +29,11 @@ export class Pool {
   readonly #keys: readonly string[];
   /** The name of the pool in this client's queues. */
   readonly name: string;
-  /** The index of the key that the attempt is for. */
-  place = 0;
-  /** The keys that were asked for since the call began, or since it last waited. */
-  readonly #asked: Set<number> = new Set();
+  /**
+   * The indexes of the keys that were chosen since the call began, or since it last waited; the
+   * last one is that of the next attempt.
+   */
+  #chosen = [0];
 
   /**
    * @param client The client.
@@ -42,6 +43,12 @@ export class Pool {
     this.#client = client;
     this.#keys = keys;
     this.name = poolName(keys);
+    this.chooseFirst();
+  }
+
+  /** The index of the key that the attempt is for. */
+  get place(): number {
+    return this.#chosen.at(-1)!;
   }
 
   /** The key that the attempt is for. */
@@ -49,34 +56,26 @@ export class Pool {
     return this.#keys[this.place];
   }
 
-  /**
-   * Begins an attempt.
-   *
-   * @param isPlain Whether it is the first of its call, and has no ticket: then the nodes get a
-   * plain one, so that an idle pool costs what a lock costs.
-   * @returns The pool for the nodes, unless the attempt is plain.
-   */
-  beginAttempt(isPlain: boolean): KeyPool | undefined {
-    this.#asked.add(this.place);
-    return isPlain ? undefined : { keys: this.#keys, place: this.place, free: [] };
+  /** What the nodes are told of the pool. */
+  get details(): KeyPool {
+    return { keys: this.#keys, place: this.place, free: [] };
   }
 
   /**
    * Chooses the key that may be free on most nodes, and on a quorum at least, and that was not
-   * asked for.
+   * chosen yet.
    *
    * @param denied The last attempt.
    * @returns Whether there is one; else the call waits, if it may.
    */
   chooseAnother(denied: Round): boolean {
-    const { quorum } = this.#client;
-    const found = this.#places((place) => !this.#asked.has(place) && this.#isUsable(place))
-      .map((place) => ({ place, nodes: freeOn(denied, place) }));
-    const most = Math.max(quorum, ...found.map(({ nodes }) => nodes));
-    const best = found.filter(({ nodes }) => nodes === most).map(({ place }) => place);
-    if (best.length === 0) return false;
-    this.place = this.#pick(best);
-    return true;
+    const nodes = this.#keys.map((_, place) =>
+      this.#isUsable(place) && !this.#chosen.includes(place) ? freeOn(denied, place) : 0
+    );
+    const most = Math.max(this.#client.quorum, ...nodes);
+    const place = this.#pick((place) => nodes[place] === most);
+    if (place !== undefined) this.#chosen.push(place);
+    return place !== undefined;
   }
 
   /**
@@ -84,8 +83,8 @@ export class Pool {
    * client had last.
    */
   chooseFirst(): void {
-    this.#asked.clear();
-    this.place = this.#choose(this.#client.lastPlaces.get(this.name));
+    const last = this.#client.lastPlaces.get(this.name);
+    this.#choose(last !== undefined && this.#isUsable(last) ? last : undefined);
   }
 
   /**
@@ -93,9 +92,7 @@ export class Pool {
    * named.
    */
   chooseAgain(place: number | undefined): void {
-    this.#asked.clear();
-    const named = place !== undefined && !this.#isCooling(place);
-    this.place = named ? place : this.#choose();
+    this.#choose(place !== undefined && !this.#isCooling(place) ? place : undefined);
   }
 
   /** The call has one of the keys: the next call of this client may ask for another. */
@@ -106,12 +103,11 @@ export class Pool {
     localQueues.claim(this.key, held);
   }
 
-  /** The preferred key, if it can be had; else any that can be, or one that this client has. */
-  #choose(preferred?: number): number {
-    if (preferred !== undefined && this.#isUsable(preferred)) return preferred;
-    const usable = this.#places((place) => this.#isUsable(place));
-    const places = usable.length > 0 ? usable : this.#places((place) => !this.#isCooling(place));
-    return places.length > 0 ? this.#pick(places) : this.place;
+  /** Chooses this key; else any that can be had, or one that this client has. */
+  #choose(preferred: number | undefined): void {
+    const place = preferred ?? this.#pick((place) => this.#isUsable(place)) ??
+      this.#pick((place) => !this.#isCooling(place)) ?? this.place;
+    this.#chosen = [place];
   }
 
   /** Whether no other lock or call of this client has a key, and the key is not in its cooldown. */
@@ -124,11 +120,10 @@ export class Pool {
     return this.#client.cooldowns.leftMs([this.#keys[place]]) > 0;
   }
 
-  #places(matches: (place: number) => boolean): number[] {
-    return [...this.#keys.keys()].filter(matches);
-  }
-
-  #pick(places: readonly number[]): number {
+  /** One at random of the keys that match; `undefined` if none does. */
+  #pick(matches: (place: number) => boolean): number | undefined {
+    const places = [...this.#keys.keys()].filter(matches);
+    if (places.length === 0) return undefined;
     return places[Math.floor(this.#client.wheel.random.fraction() * places.length)];
   }
 }

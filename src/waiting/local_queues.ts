@@ -51,8 +51,6 @@ export class LocalQueue {
   readonly calls: Map<Owner, () => void> = new Map();
   /** Waits among other clients, for one call after another. */
   waiter: QueuedWaiter | undefined;
-  /** The last attempt that failed, for the errors of calls that never ask. */
-  latest: Round | undefined;
 }
 
 /** All local queues of one client. A lock that no other call waits for takes one entry of a map. */
@@ -191,9 +189,7 @@ export class LocalQueues {
     if (!this.isFirst(localName, caller)) return void this.claim(localName, held);
     this.#owners.set(localName, held);
     const queue = this.#queues.get(localName);
-    if (!queue) return;
-    queue.latest = undefined;
-    if (queue.waiter) queue.waiter.parked = true;
+    if (queue?.waiter) queue.waiter.parked = true;
   }
 
   /** The first call has a lock that others may have beside it: all calls behind it go on. */
