@@ -36,7 +36,7 @@ export function textReply(reply: RawReply): Reply {
  * The server's clock in a reply to `TIME`, in milliseconds since 1970; `undefined` if it is not
  * such a reply.
  */
-export function timeReplyMs(reply: RawReply): number | undefined {
+export function timeReplyMs(reply: RawReply | undefined): number | undefined {
   if (!Array.isArray(reply) || reply.length !== 2) return undefined;
   const [seconds, microseconds] = reply.map((part) => Number(textReply(part)));
   const timeMs = seconds * 1_000 + microseconds / 1_000;

@@ -287,17 +287,20 @@ function diagnosisOf(
   infos: readonly (Reply | undefined)[],
   subscribed: Reply | undefined,
 ): NodeDiagnosis {
-  const { byCommand } = replies;
+  const { byCommand, roundTripMs, wallMs } = replies;
+  const timeMs = timeReplyMs(byCommand.get("TIME"));
+  // The server read its clock between question and reply; the middle is the best guess.
+  const middleMs = wallMs - roundTripMs / 2;
   const parts = infoParts(byCommand.get("INFO"));
   const config = byCommand.get("CONFIG");
   const tried = [...byCommand].filter(([command]) => command !== GET_MARKER[0]);
   const refused = Object.fromEntries(refusals([...tried, ["SUBSCRIBE", subscribed]]));
   if (subscribed === null && typeof infos[0] === "string") refused.SUBSCRIBE = BY_ENDING;
   return {
-    roundTripMs: rounded(replies.roundTripMs),
-    clockOffsetMs: clockOffsetMs(byCommand.get("TIME"), replies),
+    roundTripMs: rounded(roundTripMs),
+    clockOffsetMs: timeMs === undefined ? undefined : rounded(timeMs - middleMs),
     ...parts,
-    markerAgeMs: markerAgeMs(byCommand.get("TIME"), byCommand.get(GET_MARKER[0])),
+    markerAgeMs: markerAgeMs(timeMs, byCommand.get(GET_MARKER[0])),
     otherRunIds: otherRunIds(parts.runId, infos),
     appendfsync: Array.isArray(config) && typeof config[1] === "string" ? config[1] : undefined,
     refused: Object.keys(refused).length > 0 ? refused : undefined,
@@ -316,18 +319,8 @@ function* refusals(replies: Iterable<[string, Reply | undefined]>): Iterable<[st
   }
 }
 
-/** The server read its clock between question and reply; the middle is the best guess. */
-function clockOffsetMs(
-  time: Reply | undefined,
-  { roundTripMs, wallMs }: Replies,
-): number | undefined {
-  const timeMs = time === undefined ? undefined : timeReplyMs(time);
-  return timeMs === undefined ? undefined : rounded(timeMs - (wallMs - roundTripMs / 2));
-}
-
 /** See {@linkcode NodeDiagnosis.markerAgeMs}. */
-function markerAgeMs(time: Reply | undefined, marker: Reply | undefined): number | undefined {
-  const timeMs = time === undefined ? undefined : timeReplyMs(time);
+function markerAgeMs(timeMs: number | undefined, marker: Reply | undefined): number | undefined {
   if (timeMs === undefined || marker !== null && typeof marker !== "string") return undefined;
   const ageMs = marker === null ? 0 : Math.round(timeMs - Number(marker));
   return ageMs >= 0 ? ageMs : undefined; // such as NaN
