@@ -113,6 +113,25 @@ test("commandNode() has several keys wait for the last command about each of the
   assertEquals(client.pendingMax, 1);
 });
 
+Deno.test("commandNode() gives a pipeline in one call what waits for each other, of several ticks", async () => {
+  const lengths: number[] = [];
+  const options = ({ send }: FakeClient): Partial<CommandNodeOptions> => ({
+    pipeline(commands, signal) {
+      lengths.push(commands.length);
+      return sentBy("pipeline", send).pipeline!(commands, signal);
+    },
+  });
+  await withCommandNode(options, async (_client, node) => {
+    const requests = ["v", "v", "w"].map((value) => new FakeRequest("k", { value }));
+    for (const [index, request] of requests.entries()) {
+      node[index === 1 ? "release" : "acquire"](request, 0);
+      await Promise.resolve().then(() => {}); // a tick of its own
+    }
+    for (const request of requests) assertEquals(await outcomeOf(request), "granted");
+    assertEquals(lengths, [2]);
+  });
+});
+
 Deno.test("commandNode() extends a lock behind as many releases as a client has under way", async () => {
   await withCommandNode({ timeoutMs: undefined }, async (_client, node) => {
     const [lock, extension] = [new FakeRequest("lock"), new FakeRequest("lock")];
