@@ -286,10 +286,10 @@ export class HeldLock extends TimerEntry {
   lose(reason: LockLostReason, cause: Error): void {
     if (this.#end) return;
     const { votes } = this.lastTry ?? this.round;
-    this.#finish(lossError("keep", this.resources, votes, reason, cause));
+    this.#endAs(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
     const waits = reason !== "gone" && reason !== "closed";
-    this.#takeBack(waits ? this.keysLeftMs() : 0);
+    this.#takeBackIn(waits ? this.keysLeftMs() : 0);
     this.inContext(() => {
       this.#signal?.look();
       this.#emitLost(reason, cause);
@@ -334,7 +334,7 @@ export class HeldLock extends TimerEntry {
     if (why) throw new TypeError(`Cannot hand over ${lockName(resources)} as ${why}`);
     this.throwIfOver("hand over");
     // mutation: giver-keeps-holding
-    this.#finish("handed over");
+    this.#endAs("handed over");
     this.#released = Promise.resolve(false);
     this.#leaveLocalQueue();
     const { value, ttlMs, ageMs: heldMs } = round;
@@ -362,7 +362,7 @@ export class HeldLock extends TimerEntry {
 
   override onDue(): void {
     const nowMs = this.#nowMs;
-    if (this.#end) return this.#takeBack(this.keysLeftMs(nowMs));
+    if (this.#end) return this.#takeBackIn(this.keysLeftMs(nowMs));
     if (this.remainingMs(nowMs) <= expiryMarginMs(this.#validityMs)) return this.#runOut();
     // mutation: extended-by-monotonic-clock-alone
     const extendsNow = this.#extendMs <= nowMs;
@@ -377,7 +377,7 @@ export class HeldLock extends TimerEntry {
   }
 
   override onClosed(): void {
-    if (this.#end) return this.#takeBack(0);
+    if (this.#end) return this.#takeBackIn(0);
     // Its listener has closed the client: `withdraw` gives back what the caller does not have yet.
     if (this.round.replaces !== undefined && !this.#isDelivered) return;
     this.lose("closed", new Error("the lock client was closed"));
@@ -389,7 +389,7 @@ export class HeldLock extends TimerEntry {
    * stops working. Most keys are gone by then. But an extension without answers may have prolonged
    * some, and a node that hung may set one late.
    */
-  #takeBack(delayMs: number): void {
+  #takeBackIn(delayMs: number): void {
     const { client: { wheel }, round } = this;
     wheel.cancel(this);
     // mutation: doubtful-extension-stays
@@ -417,7 +417,7 @@ export class HeldLock extends TimerEntry {
    * Ends the lock: it is not held from here on (step 6), and no node sends anything more for it
    * that could set a key. What an adoption has not replaced goes.
    */
-  #finish(end: "released" | "handed over" | LockLostError): void {
+  #endAs(end: "released" | "handed over" | LockLostError): void {
     const { client: { wheel }, round } = this;
     this.#end = end;
     wheel.cancel(this);
@@ -430,7 +430,7 @@ export class HeldLock extends TimerEntry {
   async #release(): Promise<boolean> {
     const { client, settings } = this;
     // mutation: held-after-release
-    if (this.active) this.#finish("released"); // step 5: before any key is deleted
+    if (this.active) this.#endAs("released"); // step 5: before any key is deleted
     client.beginCall(); // so that nodes close after they have answered it
     // or until the client closes: then all are sent
     if (!client.releases.enter()) await client.releases.wait(Infinity);
