@@ -191,7 +191,7 @@ pairTest(
   async (one) => {
     const store = new QuorumStore(one);
     await store.save("short", "owner", 300);
-    await store.save("long", "owner", 300);
+    await store.save("long", "owner", TTL_MS);
     await store.save("forever", "owner", null);
     await store.extend("long", "owner", 60_000);
     await eventually(async () => assertEquals(await store.exists("short"), false));

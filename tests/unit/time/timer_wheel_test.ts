@@ -249,6 +249,8 @@ Deno.test("TimerWheel knows until when the process was stopped, before and after
   clock.stepWall(5_000); // a machine that slept
   await clock.advance(500);
   assertLess(nowMs() - wheel.stoppedUntilMs(nowMs()), 501);
+  await clock.advance(2_000); // no step is taken for one more
+  assertLess(2_000, nowMs() - wheel.stoppedUntilMs(nowMs()));
   wheel.close();
 });
 
