@@ -19,7 +19,12 @@ const { test } = shareServers(3);
 /** More than a client has under way. */
 const MANY = 3 * ROUNDS_MAX;
 /** A TTL that no busy machine outlasts, so that no key is gone because of it. */
-const LONG: RedlockOptions = { ttlMs: 600_000, nodeTimeoutMs: 20_000, notify: false };
+const LONG: RedlockOptions = {
+  ttlMs: 600_000,
+  waitMs: 600_000,
+  nodeTimeoutMs: 20_000,
+  notify: false,
+};
 
 /** Takes many locks, all in one tick. */
 function acquireMany(redlock: Redlock, options: RedlockOptions = {}): Promise<Lock[]> {

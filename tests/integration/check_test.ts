@@ -1,12 +1,4 @@
-import {
-  assert,
-  assertEquals,
-  assertFalse,
-  assertLess,
-  assertMatch,
-  assertStringIncludes,
-} from "@std/assert";
-import { deadline } from "@std/async/deadline";
+import { assert, assertEquals, assertFalse, assertLess } from "@std/assert";
 import { createRedlock } from "../../mod.ts";
 import {
   check,
@@ -17,9 +9,8 @@ import {
 import { TRIED } from "../../src/redis_node/operated_node.ts";
 import { startNodes } from "../../src/testing/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { type RedisServer, startServer, startServers } from "../support/servers.ts";
+import { type RedisServer, startServer } from "../support/servers.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
-import { SLACK_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
 
@@ -243,35 +234,6 @@ for (
   });
 }
 
-/** How a server is brought to refuse all writes, and the first word of its refusal. */
-const UNWRITABLE: readonly [reply: string, make: (server: RedisServer) => Promise<unknown>][] = [
-  ["OOM", (server) => server.command("CONFIG", "SET", "maxmemory", "1")],
-  ["NOREPLICAS", (server) => server.command("CONFIG", "SET", "min-replicas-to-write", "1")],
-  ["MISCONF", async (server) => {
-    await server.command("CONFIG", "SET", "save", "3600 1");
-    const [, folder] = await server.command("CONFIG", "GET", "dir") as string[];
-    await Deno.mkdir(`${folder}/dump.rdb`); // a folder stands where the snapshot is to be
-    await server.command("BGSAVE");
-    await eventually(async () => {
-      assertMatch(String(await server.command("INFO")), /rdb_last_bgsave_status:err/u);
-    });
-  }],
-];
-
-for (const [reply, make] of UNWRITABLE) {
-  Deno.test(`check() finds that no lock can be acquired if the servers answer ${reply}`, async () => {
-    await using servers = await startServers(3);
-    await using redlock = createRedlock(servers.urls);
-    await Promise.all([make(servers[0]), make(servers[1])]);
-    const report = await check(redlock);
-    assertEquals(codes(report), ["NO_QUORUM", "ACQUIRE_REFUSED", "ACQUIRE_REFUSED"]);
-    assertEquals([places(report, "ACQUIRE_REFUSED"), report.ok], [[0, 1], false]);
-    assertEquals(report.nodes.map(({ refused }) => refused?.SET), [reply, reply, undefined]);
-    assertStringIncludes(report.findings[1].message, `refuses SET (${reply})`);
-    assertFalse(report.findings[1].advice.includes("ACL"));
-  });
-}
-
 Deno.test("check() of a server that wants a password says so, with and without one", async () => {
   await using server = await startServer({ password: PASSWORD });
   const host = `127.0.0.1:${server.port}`;
@@ -283,49 +245,6 @@ Deno.test("check() of a server that wants a password says so, with and without o
     assertFalse(JSON.stringify(report).includes("wrong-one"));
   }
 });
-
-Deno.test("check() finds a restart for as long as a lock may live, unless every write reaches the disk", async () => {
-  await using plain = await startServers(2);
-  await using safe = await startServer({ config: ["appendonly yes", "appendfsync always"] });
-  await using redlock = createRedlock([...plain.urls, safe.url], { ttlMs: 10 });
-  await eventually(async () => {
-    assertEquals(places(await check(redlock), "RESTARTED"), []);
-  }, 15_000);
-  await plain[1].restart();
-  await safe.restart({ keepData: true });
-  await eventually(async () => {
-    const report = await check(redlock);
-    assertEquals(report.nodes.map(({ reachable }) => reachable), [true, true, true]);
-    assertEquals(places(report, "RESTARTED"), [1]);
-    const { aofEnabled, appendfsync } = report.nodes[2];
-    assertEquals([aofEnabled, appendfsync], [true, "always"]);
-  });
-});
-
-Deno.test("check() finds a node whose votes do not count because it was emptied", async () => {
-  await using servers = shared.lend(1);
-  await using redlock = createRedlock(servers.urls, { ttlMs: 2_000, restartGuardMs: 2_000 });
-  await redlock.tryAcquire("r").catch(() => {}); // sets the marker
-  await eventually(async () => assertEquals(codes(await check(redlock)), ["NODES_FEW"]), 15_000);
-  await servers[0].command("FLUSHALL");
-  const report = await check(redlock);
-  assertEquals([codes(report), report.ok], [["NO_QUORUM", "QUARANTINED", "NODES_FEW"], false]);
-});
-
-for (const warm of [false, true]) {
-  const when = warm ? "after it was connected to" : "before it was connected to";
-  Deno.test(`check() finds a server that hangs ${when}, in bounded time`, async () => {
-    await using servers = shared.lend(3);
-    await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 1_000 });
-    if (warm) await check(redlock);
-    await servers[1].pause();
-    const report = await deadline(check(redlock), 1_000 + SLACK_MS);
-    assertEquals([codes(report), places(report, "NODE_UNREACHABLE")], [["NODE_UNREACHABLE"], [1]]);
-    assertEquals(report.nodes[1].error, "no answer within 1000 ms");
-    servers[1].resume();
-    await eventually(async () => assertEquals(codes(await check(redlock)), []));
-  });
-}
 
 Deno.test("check() of nodes in memory finds the one whose clock is ahead", async () => {
   await using nodes = await startNodes(3);

@@ -21,13 +21,6 @@ Deno.test("without the lock, processes that count in one file lose increments", 
   assertLess(await counter.read(), PROCESSES * INCREMENTS);
 });
 
-Deno.test("under the lock, processes that count in one file lose none", async () => {
-  await using servers = await startServers(5);
-  await using counter = await makeCounter();
-  await run({ file: counter.file, urls: servers.urls, locked: true });
-  assertEquals(await counter.read(), PROCESSES * INCREMENTS);
-});
-
 Deno.test("under the lock, they lose none while up to two of five nodes die, hang and come back", async () => {
   await using servers = await startServers(5, { config: PERSISTENT });
   await using counter = await makeCounter();

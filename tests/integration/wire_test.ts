@@ -1,9 +1,7 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
-import { delay } from "@std/async/delay";
 import { connect, ConnectionError } from "../../src/redis/mod.ts";
 import { startProxy } from "../../src/testing/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { startServer } from "../support/servers.ts";
 import { shareServers, withClientOf } from "../support/shared_servers.ts";
 
 /** The tests send commands of all kinds. */
@@ -46,14 +44,6 @@ for (const [what, payload] of Object.entries(PAYLOADS)) {
     });
   });
 }
-
-Deno.test("send() puts U+FFFD in the place of a lone surrogate, and counts its bytes", async () => {
-  await withClient(async (client) => {
-    await client.send(["SET", "key", "a\ud800b"]);
-    assertEquals(await client.send(["GET", "key"]), "a\ufffdb");
-    assertEquals(await client.send(["STRLEN", "key"]), 5);
-  });
-});
 
 Deno.test("sendRaw() carries all byte values there and back", async () => {
   await withClient(async (client) => {
@@ -106,20 +96,4 @@ test("send() does not hand a late reply to the next command", async (servers) =>
   assertEquals(await next, "2");
   assertEquals(await client.send(["GET", "first"]), "1");
   assertEquals(proxy.accepted, 1);
-});
-
-Deno.test("send() rejects in flight as unknown, then as not sent, when the server dies; and works when it is back", async () => {
-  await using server = await startServer();
-  await using client = await connect(server.url);
-  await server.pause();
-  const inFlight = client.send(["INCR", "count"]);
-  const failing = assertRejects(() => inFlight, ConnectionError, "was lost");
-  await delay(0); // the command is written at the end of its tick
-  await server.kill();
-  const unknown = await failing;
-  const notSent = await assertRejects(() => client.send(["INCR", "count"]), ConnectionError);
-  assertEquals([unknown.outcome, notSent.outcome], ["unknown", "not-sent"]);
-  await server.start();
-  await eventually(async () => await client.send(["PING"]) === "PONG");
-  assertEquals(await client.send(["GET", "count"]), null);
 });
