@@ -5,13 +5,15 @@
  * it since it last asked ({@linkcode News}), and how clients of other libraries share the lock
  * ({@linkcode ContendedResource}). Whose turn it is, only the nodes know.
  *
- * **When it asks**: at the earliest of the times in {@linkcode Due}, because a notification is a
- * hint and never more.
+ * **When it asks**: at the earliest of four times, because a notification is a hint and never more.
+ * Enough nodes have notified it (`#followMs`), another's turn is over ({@linkcode News.turnEndMs}),
+ * it is time by what nodes have answered (`#answeredMs`), or because of which of them can notify it
+ * (`#pollMs`).
  *
  * **In which order.** `nextTicket` begins an attempt, and new {@linkcode News}. If the attempt
- * fails, `wait` makes a new {@linkcode Due}. What nodes have sent (`#planByNews`) and answered
- * (`#planByVotes`) sets times in it, and so does what they say from then on. The next attempt
- * begins at the first of these times.
+ * fails, `wait` begins with none of these times. What nodes have sent (`#planByNews`) and answered
+ * (`#planByVotes`) sets them, and so does what they say from then on. The next attempt begins at the
+ * first of them.
  *
  * **Its life.** It is made for the first call of this client that must wait. If that gives up, the
  * next call goes on with it. Once a call has the lock the waiter is parked, and the release takes
@@ -32,7 +34,7 @@ import { backoffMs } from "../time/backoff.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
 import { News } from "./news.ts";
-import { Ticket, type Wanted } from "./ticket.ts";
+import { type Standing, Ticket, type Wanted } from "./ticket.ts";
 
 /** By how much longer each wait is than the one before if the vote was split. */
 const SPLIT_FACTOR = 4;
@@ -82,27 +84,6 @@ const QUARANTINE_REST_MS_MAX = 250;
 /** The longest rest after one for several keys of which one was held, in milliseconds. */
 const HELD_REST_MS_MAX = 100;
 
-/**
- * For each reason to ask, when, by the monotonic clock; `Infinity`: it is no reason now. One more
- * is {@linkcode News.turnEndMs}.
- */
-class Due {
-  /** Enough nodes have notified it. */
-  followMs = Infinity;
-  /** A quorum of nodes should have nothing in the way, by what they answered. */
-  freeMs = Infinity;
-  /** The vote was split, so perhaps nobody has the lock. */
-  splitMs = Infinity;
-  /** A client of another library has the lock, and will notify nobody. */
-  foreignMs = Infinity;
-  /** Nothing has happened: the more often, the later. */
-  idleMs = Infinity;
-  /** Too few nodes have answered, or too few can notify it. */
-  pollMs = Infinity;
-  /** More nodes can notify it than when it last asked. */
-  joinMs = Infinity;
-}
-
 /** Waits in the queues, for one call after another until one has the lock. */
 export class QueuedWaiter implements TicketListener {
   /** The settings of the call that waits. */
@@ -118,19 +99,28 @@ export class QueuedWaiter implements TicketListener {
   readonly #keys: readonly string[];
   // From the beginning of an attempt, until that of the next.
   #news: News;
-  // From the beginning of a wait, until that of the next.
-  #due = new Due();
+  // From the beginning of a wait, until that of the next: times of the monotonic clock.
+  /** When it follows what nodes have sent; `Infinity`: too few have notified it. */
+  #followMs = Infinity;
+  /** When it asks by what they answered; `Infinity` until so many have that they show when. */
+  #answeredMs = Infinity;
+  /**
+   * When it asks whatever they say of the lock: too few have answered, or can notify it; or more can
+   * than when it last asked.
+   */
+  #pollMs = Infinity;
   /**
    * Until when it rests: follows no notification, unless it has the turn, because that was of no
    * use. Nodes were in quarantine; or a key was held, and meanwhile others get the free one.
    */
   #restUntilMs = 0;
-  /** The attempt before it, while its answers do not say yet where the ticket stands. */
+  /** The attempt before it, until it is over. */
   #denied: Round | undefined;
-  /** Whether that was {@linkcode Round.unanswered}. */
+  /**
+   * Whether that was {@linkcode Round.unanswered} when the wait began: by answers that came later,
+   * clients would follow each other's notifications in an outage.
+   */
   #unanswered = false;
-  /** How long the slowest node took to answer it, in milliseconds. */
-  #roundTripMs = 0;
   /** The wait itself, until it is over. */
   #pause: Pause | undefined;
   // As long as the waiter lives.
@@ -140,10 +130,8 @@ export class QueuedWaiter implements TicketListener {
   #idles = 0;
   /** How often in a row the vote was split. */
   #splits = 0;
-  /** How many tickets were ahead of it, by the last answers. */
-  #ahead = 0;
-  /** How much later than the end of a key's TTL it asks, in milliseconds. */
-  #staggerMs = 0;
+  /** Where the ticket stood by the last answers. */
+  #standing: Standing | undefined;
 
   constructor(notifications: ReleaseNotifications, nodeSet: NodeSet, wanted: Wanted) {
     this.#keys = wanted.keys;
@@ -181,16 +169,14 @@ export class QueuedWaiter implements TicketListener {
    * @returns What nodes have sent since that attempt began.
    */
   async wait(attempt: number, limitMs: number, denied: Round): Promise<News> {
-    const due = this.#due = new Due();
     this.#denied = denied;
     this.#unanswered = denied.unanswered;
-    this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
+    this.#followMs = this.#answeredMs = Infinity;
     const inQuarantine = denied.unanswered &&
       denied.votes.some(({ outcome }) => outcome === "quarantined");
     this.#restUntilMs = inQuarantine ? this.#within(QUARANTINE_REST_MS_MAX) : 0;
     if (this.#news.notifiedBy !== 0) this.#planByNews();
-    due.pollMs = this.#nowMs + backoffMs(this.#random, this.settings, attempt);
-    due.joinMs = this.#joinMs();
+    this.#pollMs = Math.min(this.#backoffMs(attempt), this.#joinMs());
     this.#planByVotes();
     await this.#sleepUntil(() => this.#dueMs(), limitMs);
     this.#planByVotes(); // that came meanwhile
@@ -206,10 +192,10 @@ export class QueuedWaiter implements TicketListener {
     // the vote is split again and again, as it takes a free key from others where one is held.
     // mutation: several-keys-split-the-vote
     const usesTurn = hasTurn && !this.#unanswered && this.#splits < SPLITS_MAX;
-    const { followMs, ...others } = this.#due;
     const restUntilMs = Math.max(this.resource.concededUntilMs, usesTurn ? 0 : this.#restUntilMs);
+    const followMs = Math.max(this.#followMs, restUntilMs);
     // mutation: unnotified-waiter-never-asks
-    return Math.min(Math.max(followMs, restUntilMs), turnEndMs, ...Object.values(others));
+    return Math.min(followMs, turnEndMs, this.#answeredMs, this.#pollMs);
   }
 
   /**
@@ -236,7 +222,7 @@ export class QueuedWaiter implements TicketListener {
       if (news.notifiedBy === 0) this.resource.concede(this.#nowMs, this.#random);
       news.onNotified(nodeIndex, place, notice === "turn");
       this.#idles = 0;
-      if (this.#pause) this.#planByNews();
+      if (this.#denied) this.#planByNews();
     } else if (this.#unanswered) {
       return;
     } else if (notice === "taken") {
@@ -250,11 +236,9 @@ export class QueuedWaiter implements TicketListener {
   onSubscriptionChange(): void {
     this.ticket.onSubscriptionChange();
     if (!this.#pause) return;
-    const due = this.#due;
-    due.joinMs = Math.min(due.joinMs, this.#joinMs());
     // It has relied on a quorum of nodes: without one it polls, and leaves the queues.
-    const polls = due.pollMs === Infinity && !this.#notifications.hasQuorum;
-    if (polls) due.pollMs = this.#nowMs + backoffMs(this.#random, this.settings, 0);
+    const polls = this.#pollMs === Infinity && !this.#notifications.hasQuorum;
+    this.#pollMs = Math.min(this.#pollMs, polls ? this.#backoffMs(0) : this.#joinMs());
     this.#pause.end();
   }
 
@@ -286,7 +270,7 @@ export class QueuedWaiter implements TicketListener {
       // more nodes, or for a time that differs from client to client.
       graceMs = this.#splits > 1 ? this.#restAfterSplitsMs() : this.#graceMs();
     }
-    this.#due.followMs = Math.min(this.#due.followMs, this.#nowMs + graceMs);
+    this.#followMs = Math.min(this.#followMs, this.#nowMs + graceMs);
   }
 
   /**
@@ -294,36 +278,36 @@ export class QueuedWaiter implements TicketListener {
    * by that when to ask though no node notifies it.
    */
   #planByVotes(): void {
-    const standing = this.#denied && this.ticket.learn(this.#denied);
+    if (!this.#denied || this.#answeredMs !== Infinity) return;
+    const standing = this.ticket.learn(this.#denied);
     if (!standing) return;
-    this.#denied = undefined;
+    this.#standing = standing;
     const { ahead, isLast, isHeld, foreign, split, freeInMs, turn } = standing;
     const { retryDelayMs, retryDelayMaxMs } = this.settings;
-    const due = this.#due;
     const nowMs = this.#nowMs;
     const askedInVain = this.#wasNotified && this.#keys.length > 1 && isHeld;
     if (askedInVain) this.#restUntilMs = this.#within(HELD_REST_MS_MAX);
-    this.#ahead = ahead;
     this.#splits = split ? this.#splits + 1 : 0;
-    if (split) due.splitMs = nowMs + this.#graceMs() * SPLIT_FACTOR ** this.#splits;
+    // perhaps nobody has the lock
+    const splitMs = split ? nowMs + this.#graceMs() * SPLIT_FACTOR ** this.#splits : Infinity;
     if (foreign) this.resource.noteForeign(nowMs);
-    if (foreign && ahead === 0) {
-      due.foreignMs = this.#within(this.resource.nextPollMsMax(nowMs, freeInMs, retryDelayMs));
-    }
+    const foreignMs = foreign && ahead === 0 // the holder will notify nobody
+      ? this.#within(this.resource.nextPollMsMax(nowMs, freeInMs, retryDelayMs))
+      : Infinity;
     if (turn) {
       const staggers = isLast ? Math.min(ahead - 1, LAST_STAGGERS_MAX) : ahead - 1;
       this.#news.endAt(turn.reserved, this.#overMs(turn.turnMs + STAGGER_MS * staggers));
     }
     const times = 2 ** this.#idles++;
-    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * times * (1 + ahead);
-    due.idleMs = nowMs + Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
+    const longestMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * times * (1 + ahead);
+    const idleMs = nowMs + Math.min(longestMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
     const often = isLast || ahead <= AHEAD_MAX;
-    this.#staggerMs = STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
-    if (freeInMs > 0) due.freeMs = nowMs + freeInMs * (often ? 1 : times) + this.#staggerMs;
-    if (this.#notifications.hasQuorum) { // no release is missed, so no poll is necessary
-      due.pollMs = Infinity;
-      due.joinMs = this.#joinMs();
-    }
+    const freeMs = freeInMs > 0
+      ? nowMs + freeInMs * (often ? 1 : times) + this.#staggerMs
+      : Infinity;
+    this.#answeredMs = Math.min(splitMs, foreignMs, idleMs, freeMs);
+    // no release is missed, so no poll is necessary
+    if (this.#notifications.hasQuorum) this.#pollMs = this.#joinMs();
     this.#pause?.end();
   }
 
@@ -351,7 +335,7 @@ export class QueuedWaiter implements TicketListener {
    * when that is over others ask, and the vote is split again.
    */
   #restAfterSplitsMs(): number {
-    if (this.#ahead > 0) return this.#graceMs() * SPLIT_FACTOR ** 2;
+    if (this.#standing!.ahead > 0) return this.#graceMs() * SPLIT_FACTOR ** 2;
     return this.ticket.patienceMs * (0.5 + this.#random.fraction()) / 2;
   }
 
@@ -360,7 +344,19 @@ export class QueuedWaiter implements TicketListener {
    * come.
    */
   #graceMs(): number {
-    return Math.max(GRACE_MS_MIN, this.#roundTripMs) * (0.5 + this.#random.fraction());
+    const roundTripMs = Math.min(this.#denied!.slowestMs, ROUND_TRIP_MS_MAX);
+    return Math.max(GRACE_MS_MIN, roundTripMs) * (0.5 + this.#random.fraction());
+  }
+
+  /** How much later than the end of a key's TTL it asks, in milliseconds. */
+  get #staggerMs(): number {
+    const { ahead = 0, isLast = false } = this.#standing ?? {};
+    return STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
+  }
+
+  /** When to ask if it polls, after so many attempts before the last. */
+  #backoffMs(attempt: number): number {
+    return this.#nowMs + backoffMs(this.#random, this.settings, attempt);
   }
 
   /** A random time, at most so many milliseconds from now, so that a crowd does not ask at once. */
