@@ -208,14 +208,25 @@ export class OrderedSender implements CommandSender {
     this.#flushing = false;
     this.#lastKeys = KEYLESS;
     const { pipeline } = this.#client;
-    const take = (command: SubmittedCommand) => this.#unsent.delete(command);
     const ready = this.#ready;
     this.#ready = [];
     while (ready.length > 0) {
-      const piece = ready.splice(0, pipeline ? PIPELINE_LENGTH_MAX : 1).filter(take);
-      // those that it frees go on in it
-      for (const command of pipeline ? piece : []) piece.push(...freedBy(command).filter(take));
+      const piece = ready.splice(0, pipeline ? PIPELINE_LENGTH_MAX : 1)
+        .filter((command) => this.#unsent.delete(command));
+      if (pipeline) this.#addFollowers(piece);
       this.#exchange(piece);
+    }
+  }
+
+  /** Adds to a piece the commands that wait for others of it alone. */
+  #addFollowers(piece: SubmittedCommand[]): void {
+    const counts = new Map<SubmittedCommand, number>();
+    for (const { followers } of piece) {
+      for (const follower of followers) {
+        const count = (counts.get(follower) ?? 0) + 1;
+        counts.set(follower, count);
+        if (count === follower.waits && this.#unsent.delete(follower)) piece.push(follower);
+      }
     }
   }
 
@@ -227,7 +238,10 @@ export class OrderedSender implements CommandSender {
     }
     for (const command of piece) {
       for (const key of command.keys) if (this.#last.get(key) === command) this.#last.delete(key);
-      this.#ready.push(...freedBy(command));
+      for (const follower of command.followers) {
+        // it may have been sent in the same piece
+        if (--follower.waits === 0 && this.#unsent.has(follower)) this.#ready.push(follower);
+      }
     }
     if (this.#ready.length > 0) this.#flushLater();
   }
@@ -329,11 +343,6 @@ export class OrderedSender implements CommandSender {
   #error(why: string, outcome: CommandOutcome = "not-sent"): ConnectionError {
     return connectionError(this.#client.name, why, outcome);
   }
-}
-
-/** The commands that have waited for this one alone. */
-function freedBy({ followers }: SubmittedCommand): SubmittedCommand[] {
-  return followers.splice(0).filter((follower) => --follower.waits === 0);
 }
 
 /** Whether the server answered at all. */

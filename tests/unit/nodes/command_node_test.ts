@@ -132,6 +132,24 @@ Deno.test("commandNode() gives a pipeline in one call what waits for each other,
   });
 });
 
+Deno.test("commandNode() has several keys wait for each command about them also if those are in different calls of a pipeline", async () => {
+  await withCommandNode(({ send }) => sentBy("pipeline", send), async (client, node) => {
+    const gates = new Map(["k", "l"].map((key) => [key, Promise.withResolvers<void>()]));
+    client.fate = ([, key]) => ({ after: gates.get(key)?.promise });
+    const requests = [["k"], ["l"], ["k", "l"]].map((keys) => new FakeRequest(keys));
+    node.acquire(requests[0], 0);
+    await Promise.resolve().then(() => {}); // a tick of its own
+    for (const request of requests.slice(1)) node.acquire(request, 0);
+    for (const [index, key] of ["k", "l"].entries()) {
+      await pause(5);
+      assertEquals(client.sent.length, 2);
+      gates.get(key)!.resolve();
+      assertEquals(await outcomeOf(requests[index]), "granted");
+    }
+    assertEquals(await outcomeOf(requests[2]), "denied");
+  });
+});
+
 Deno.test("commandNode() extends a lock behind as many releases as a client has under way", async () => {
   await withCommandNode({ timeoutMs: undefined }, async (_client, node) => {
     const [lock, extension] = [new FakeRequest("lock"), new FakeRequest("lock")];
