@@ -11,6 +11,7 @@ import { runInNewContext } from "node:vm";
 import { QuorumError, Redlock } from "../../mod.ts";
 import { ConnectionError } from "../../src/redis/mod.ts";
 import { testLockNode } from "../../src/testing/mod.ts";
+import { subscribeOver } from "../../src/upstash/event_stream.ts";
 import { upstashNode, type UpstashNodeOptions } from "../../src/upstash/mod.ts";
 import { type Recipe, runCrowd } from "../support/crowd.ts";
 import { eventually } from "../support/eventually.ts";
@@ -163,6 +164,41 @@ Deno.test("upstashNode() subscribes again if the gateway ends the stream of even
   await eventually(() => scene.bridge.subscriptions === 1);
   await lock.release();
   await using _next = await waiting;
+});
+
+Deno.test("subscribeOver() passes on the messages of its channel, cut anywhere, and is lost by one without an end", async () => {
+  let chunks: string[] = [];
+  let type = "text/event-stream";
+  const handler = () => {
+    const body = ReadableStream.from(chunks).pipeThrough(new TextEncoderStream());
+    return new Response(body, { headers: { "content-type": type } });
+  };
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, handler);
+  const url = new URL(`http://127.0.0.1:${server.addr.port}/`);
+  const events: string[] = [];
+  const onMessage = (message: string | Uint8Array) => void events.push(String(message));
+  const onLost = () => void events.push("lost");
+  const subscribe = async (...sent: string[]) => {
+    chunks = sent;
+    const { signal } = new AbortController();
+    await subscribeOver(url, {}, (error) => new Error(`no: ${error}`))(
+      "c",
+      { onMessage, onLost },
+      signal,
+    );
+    await eventually(() => events.includes("lost"));
+    return events.splice(0);
+  };
+  const begin = [
+    "data:subscribe,c,1\r",
+    "\n\r\ndata: message,d,1\n\nda",
+    "ta: message,c, a\ndata: b\n\n",
+  ];
+  const long = `data: message,c,${"x".repeat(70_000)}`;
+  assertEquals(await subscribe(...begin, "event: e\n\n", long, "\n\n"), [" a\nb", "lost"]);
+  type = "application/json";
+  await assertRejects(() => subscribe('{"result": 1}'), Error, "no: no stream of events");
+  await assertRejects(() => subscribe('{"error": "ERR x"}'), Error, "no: ERR x");
 });
 
 Deno.test("upstashNode() ends the stream of events with its client", async () => {
