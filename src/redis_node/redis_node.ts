@@ -164,19 +164,19 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   /**
-   * Puts a request into the group of this tick if its operation has a script for many, unless the
-   * request is for several keys, or an extension under the restart guard; else sends it.
+   * Puts a request for one key into the group of this tick, if the script of its operation takes
+   * many, and unless it is an extension under the restart guard; else sends it.
    *
    * While too many commands wait for replies, it refuses all but releases of keys that may be
    * there: a server that hangs should not get one more command for each lock.
    */
   #ask(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
-    const { many, kind } = operation;
+    const { eachKey, kind } = operation;
     const { crowded } = this.connection;
     if (crowded && !(kind === "release" && request.mayHaveKeys(nodeIndex))) {
       return request.answer(nodeIndex, UNSENT, crowded);
     }
-    const alone = !many || request.keys.length > 1 || kind === "extend" && request.guardMs;
+    const alone = !eachKey || request.keys.length > 1 || kind === "extend" && request.guardMs;
     if (alone || !this.#groups || !this.connection.open) {
       return this.#send(operation, request, nodeIndex);
     }
@@ -215,8 +215,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     group?: readonly QuorumRequest[],
     whole = false,
   ): void {
-    const { kind, queues } = operation;
-    const { sha1 } = group ? operation.many! : operation;
+    const { kind, queues, sha1 } = operation;
     this.#sendGroupOf(keysOf(request));
     const command = whole || sha1 && !queues && !this.#sentScripts.has(sha1)
       ? new RequestCommand(operation, request, group, true)
@@ -233,7 +232,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, asked: Asked, nodeIndex: number): void {
     const { operation, request, group, whole } = asked;
-    const { sha1 } = group ? operation.many! : operation;
+    const { sha1 } = operation;
     // as `#send` did; but `onOpen`, which forgets scripts, comes after the first commands were sent
     if (sha1 && whole) this.#sentScripts.add(sha1);
     const unknown = reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT;
@@ -243,7 +242,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     } else if (group) {
       this.#onGroupReply(reply, operation, group, nodeIndex);
     } else {
-      this.#onAnswer(reply, asked, nodeIndex);
+      const { length } = request.keys;
+      const answer = operation.eachKey && length > 1 ? replyForAll(reply, length) : reply;
+      this.#onAnswer(answer, asked, nodeIndex);
     }
   }
 
@@ -253,7 +254,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     group: readonly QuorumRequest[],
     nodeIndex: number,
   ): void {
-    // Each alone may be allowed: it needs no MGET, and in a cluster its key is in one slot.
+    // Each alone may be allowed: in a cluster its key is in one slot.
     const refused = reply instanceof ReplyError && explained(reply).permanent;
     if (refused) this.#groups = false;
     const error = reply instanceof ReplyError ? reply : null;
@@ -261,7 +262,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     for (let index = 0; index < group.length; index++) {
       const request = group[index];
       // mutation: group-answers-the-neighbour
-      const answer: RawReply = replies[index] ?? error;
+      const answer = replies[index] ?? error;
       if (refused) this.#send(operation, request, nodeIndex);
       else this.#onAnswer(answer, { operation, request }, nodeIndex);
     }
@@ -348,6 +349,17 @@ function isRepeatable({ operation: { kind }, request, group, whole }: Asked): bo
   return request.wanted && !request.undone;
 }
 
+/**
+ * The reply for a request of several keys, which has one for each: an error if there is one, else 0
+ * if one is 0, else 2 if one is 2, else 1. `null` if it cannot be read.
+ */
+function replyForAll(reply: RawReply, count: number): RawReply {
+  const replies = Array.isArray(reply) ? reply : [reply];
+  const error = replies.find((each) => each instanceof ReplyError);
+  if (error || replies.length !== count || !replies.every(isNumber)) return error ?? null;
+  return replies.includes(0) ? 0 : Math.max(...replies);
+}
+
 /** How a request for a lock is put to a node; `queues` if its ticket is to stand in the queues. */
 export function acquireOperation(
   { keys, counterHint, pool, mode }: QuorumRequest,
@@ -378,11 +390,11 @@ function withoutQueue(operation: Operation): Operation {
 
 /** How a release is put to a node now. */
 export function releaseOperation(
-  { keys, replaces, ticket, mode, keptMs }: Release,
+  { replaces, ticket, mode, keptMs }: Release,
 ): Operation<Release> {
   if (replaces !== undefined) return GIVE_BACK;
   if (keptMs !== undefined && keptMs() > 0) return KEEP;
-  return mode || keys.length > 1 || ticket !== undefined ? RELEASE_QUEUED : RELEASE;
+  return mode || ticket ? RELEASE_QUEUED : RELEASE;
 }
 
 /** The keys that the command of a request names. */
@@ -426,7 +438,7 @@ export class RequestCommand implements LockCommand {
   get args(): readonly string[] {
     const { operation, request, group, whole } = this;
     if (!group) return commandOf(operation, request, whole);
-    return callOf(operation.many!, this.keys, group.flatMap(operation.argv), whole);
+    return callOf(operation as Script, this.keys, group.flatMap(operation.argv), whole);
   }
 
   get keys(): readonly string[] {
@@ -471,7 +483,9 @@ export function commandOf<Content extends Pick<QuorumRequest, "keys" | "pool">>(
 ): string[] {
   const rest = operation.argv(content);
   if (operation.sha1 === undefined) return rest;
-  return callOf(operation as Script, keysOf(content), rest, whole);
+  const keys = keysOf(content);
+  const all = operation.eachKey && keys.length > 1 ? Array(keys.length).fill(rest).flat() : rest;
+  return callOf(operation as Script, keys, all, whole);
 }
 
 function callOf(

@@ -164,8 +164,8 @@ async function failures(servers: ServerGroup, user: string, rules: readonly stri
 
 /**
  * Without these nothing fails, but each refusal stands in `ACL LOG`: an error, too, proves that a
- * connection works, PUBLISH also counts who subscribes, and locks that may not be read together are
- * released one by one.
+ * connection works, PUBLISH also counts who subscribes, and keys that may not be read together are
+ * read one by one.
  */
 const HARMLESS: readonly string[] = ["+ping", "+pubsub|numsub", "+mget"];
 

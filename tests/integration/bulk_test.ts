@@ -6,9 +6,8 @@ import { assertEquals, assertLess } from "@std/assert";
 import { createRedlock, type Lock, type Redlock, type RedlockOptions } from "../../mod.ts";
 import { connect, type RedisClient, type Reply } from "../../src/redis/mod.ts";
 import { ROUNDS_MAX } from "../../src/quorum/round.ts";
-import { EXTEND, EXTEND_MANY } from "../../src/redis_node/scripts/extend.ts";
-import { RELEASE, RELEASE_MANY } from "../../src/redis_node/scripts/release.ts";
-import type { Script } from "../../src/redis_node/scripts/script.ts";
+import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
+import { RELEASE } from "../../src/redis_node/scripts/release.ts";
 import { eventually } from "../support/eventually.ts";
 import type { FaultProxy } from "../../src/testing/mod.ts";
 import { onAll, shareServers, startProxies } from "../support/shared_servers.ts";
@@ -116,13 +115,14 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-/** Locks of each kind, which go out in groups and alone. */
+/** Locks of each kind: their requests go out in groups and alone. */
 function acquireMixed(redlock: Redlock): Promise<Lock[]> {
   const names = Array.from({ length: 600 }, (_, index) => `many:${index}`);
   return Promise.all(names.flatMap((name) => [
     redlock.acquire(name),
     redlock.acquire(`read:${name}`, { mode: "shared" }),
     redlock.acquire([`one:${name}`, `other:${name}`], { any: true }),
+    redlock.acquire([`first:${name}`, `second:${name}`]),
   ]));
 }
 
@@ -197,7 +197,7 @@ test("a crowd costs a server few commands to release", async (servers) => {
   assertLess(await calls() - before, MANY / 16);
 });
 
-// The scripts for many keys do what those for one do
+// A script does for many keys what it does for one
 
 const VALUE = "v".repeat(40);
 const OTHER = "w".repeat(40);
@@ -219,17 +219,17 @@ const QUEUES: readonly (readonly string[])[] = [
 const CASES = STATES.flatMap((state) => QUEUES.map((queue) => ({ state, queue })));
 
 for (
-  const [what, many, one, args] of [
-    ["RELEASE_MANY", RELEASE_MANY, RELEASE, [VALUE]],
-    ["EXTEND_MANY", EXTEND_MANY, EXTEND, [VALUE, "120000"]],
+  const [what, script, args] of [
+    ["RELEASE", RELEASE, [VALUE]],
+    ["EXTEND", EXTEND, [VALUE, "120000"]],
   ] as const
 ) {
-  test(`${what} replies and does for each key what ${what.slice(0, -5)} does for one`, async (servers) => {
+  test(`${what} replies and does for each of many keys what it does for one`, async (servers) => {
     await using clients = new AsyncDisposableStack();
     const [first, second] = await Promise.all(servers.slice(0, 2).map(({ url }) => connect(url)));
     for (const client of [first, second]) clients.use(client);
-    const call = (client: RedisClient, { source }: Script, names: string[], all: string[]) =>
-      client.send(["EVAL", source, names.length, ...names, ...all]);
+    const call = (client: RedisClient, names: string[], all: string[]) =>
+      client.send(["EVAL", script.source, names.length, ...names, ...all]);
     const keys = CASES.map((_, index) => `key:${index}`);
     for (const server of servers.slice(0, 2)) {
       for (const [index, { state, queue }] of CASES.entries()) {
@@ -238,10 +238,10 @@ for (
         if (queue.length > 0) await server.command(...queue.with(1, name));
       }
     }
-    const together = await call(first, many, keys, keys.flatMap(() => args)) as Reply[];
+    const together = await call(first, keys, keys.flatMap(() => args)) as Reply[];
     const alone: unknown[] = [];
     for (const key of keys) {
-      alone.push(await call(second, one, [key], [...args]).catch((error) => error));
+      alone.push(await call(second, [key], [...args]).catch((error) => error));
     }
     assertEquals(together.map(kindOf), alone.map(kindOf));
     for (const key of keys.flatMap((name) => [name, `hasp:queue:${name}`])) {

@@ -125,7 +125,16 @@ const scriptArgs = fc.oneof(
     [count, args],
   ) => [count, ...args]),
 );
+/** Scripts with arguments for each key: at most ten words, as a login without password allows. */
+const eachKeyCommand = fc.tuple(
+  fc.constantFrom([RELEASE, 1] as const, [EXTEND, 2] as const),
+  fc.array(fc.tuple(key, word("v", "w", "1"), word("60000", ...LIVES_MS)), { maxLength: 2 }),
+).map(([[{ source }, length], parts]) => {
+  const args = parts.flatMap(([, ...each]) => each.slice(0, length));
+  return ["EVAL", source, String(parts.length), ...parts.map(([key]) => key), ...args];
+});
 const scriptCommand = fc.oneof(
+  eachKeyCommand,
   fc.tuple(script, scriptArgs).map(([{ source }, args]) => ["EVAL", source, ...args]),
   fc.tuple(script, scriptArgs).map(([{ sha1 }, args]) => ["EVALSHA", sha1, ...args]),
   fc.tuple(script, scriptArgs).map(([{ sha1 }, args]) => ["evalsha", sha1.toUpperCase(), ...args]),
@@ -284,7 +293,13 @@ const join = fc.tuple(locks, holder, lockLife, fc.constant(""), standing)
   .map(([keys, value, life, hint, standing]) => [keys, value, life, hint, ...standing] as const);
 const queueScript = weighted(
   [5, join.map(([keys, ...args]) => [ACQUIRE_OR_WAIT.source, ...keys, ...args])],
-  [1, fc.tuple(lock, holder).map((words) => [RELEASE.source, "1", ...words])],
+  [
+    2,
+    fc.array(fc.tuple(lock, holder), { minLength: 1, maxLength: 3 }).map((parts) => {
+      const words = [...parts.map(([key]) => key), ...parts.map(([, value]) => value)];
+      return [RELEASE.source, String(parts.length), ...words];
+    }),
+  ],
   [
     7,
     fc.tuple(locks, holder, parting)

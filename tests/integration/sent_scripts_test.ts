@@ -32,7 +32,7 @@ for (const keys of [["k"], ["k", "l"]]) {
   });
 }
 
-Deno.test("a thousand releases after SCRIPT FLUSH send a server the whole script once or twice", async () => {
+Deno.test("a thousand releases after SCRIPT FLUSH send a server the whole script once for each group", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls, { ttlMs: 10 * TTL_MS, nodeTimeoutMs: 10_000 });
   const take = () =>
@@ -44,5 +44,5 @@ Deno.test("a thousand releases after SCRIPT FLUSH send a server the whole script
   await Promise.all(servers.map((server) => server.resetCommandCounts()));
   assertEquals(new Set(await Promise.all(locks.map((lock) => lock.release()))), new Set([true]));
   await gone(servers, "lock 999");
-  for (const server of servers) assertLessOrEqual((await server.commandCounts()).eval, 2);
+  for (const server of servers) assertLessOrEqual((await server.commandCounts()).eval, 4);
 });

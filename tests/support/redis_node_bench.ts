@@ -4,7 +4,7 @@ import { parseAddress } from "../../src/redis/address.ts";
 import type { ConnectionOptions } from "../../src/redis/connection.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
 import { redisServer } from "../../src/redis_node/redis_server.ts";
-import { RELEASE, RELEASE_MANY, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
+import { RELEASE } from "../../src/redis_node/scripts/release.ts";
 import { runMicrotasks } from "./fake_clock.ts";
 import { FakeRequest, TICKET_ID, ticketOf } from "./fake_request.ts";
 import { FakeNetwork, wire } from "./fake_transport.ts";
@@ -212,21 +212,21 @@ export const test = Object.assign(testOn(() => new NodeBench()), {
 
 /** A release on the wire, as the first on its connection. */
 export function wholeRelease(value = "v", ...keys: string[]): string {
-  const named = keys.length > 0 ? keys : ["k"];
-  const { source } = named.length > 1 ? RELEASE_QUEUED : RELEASE;
-  return wire("EVAL", source, String(named.length), ...named, value);
+  return groupRelease("EVAL", ...locksOf(keys, value));
 }
 
 /** Releases in one command, each of a key and its value, by the name of the command. */
 export function groupRelease(call: "EVAL" | "EVALSHA", ...locks: [key: string, value: string][]) {
-  const script = call === "EVAL" ? RELEASE_MANY.source : RELEASE_MANY.sha1;
+  const script = call === "EVAL" ? RELEASE.source : RELEASE.sha1;
   const words = [...locks.map(([key]) => key), ...locks.map(([, value]) => value)];
   return wire(call, script, String(locks.length), ...words);
 }
 
-/** The same as a later one. */
+/** As {@linkcode wholeRelease}, but a later one. */
 export function laterRelease(value = "v", ...keys: string[]): string {
-  const named = keys.length > 0 ? keys : ["k"];
-  const { sha1 } = named.length > 1 ? RELEASE_QUEUED : RELEASE;
-  return wire("EVALSHA", sha1, String(named.length), ...named, value);
+  return groupRelease("EVALSHA", ...locksOf(keys, value));
+}
+
+function locksOf(keys: readonly string[], value: string): [key: string, value: string][] {
+  return (keys.length > 0 ? keys : ["k"]).map((key) => [key, value]);
 }

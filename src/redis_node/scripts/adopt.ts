@@ -4,8 +4,7 @@
  * @module
  */
 import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
-import { HELD_LUA } from "./extend.ts";
-import { FENCE_LUA } from "./fencing.ts";
+import { FENCE_LUA, HELD_LUA } from "./fencing.ts";
 import {
   acquireArgs,
   lua,

@@ -10,7 +10,6 @@
  * @module
  */
 import { DENIED, GRANTED, isCount } from "../../quorum/outcome.ts";
-import { HELD_LUA } from "./extend.ts";
 import { acquireArgs, lua, readAcquired, type ScriptOperation } from "./script.ts";
 
 /** What precedes a key in the name of its counter. */
@@ -33,6 +32,16 @@ export const COUNTER_AGE_US_MAX = 86_400_000_000;
  */
 export const COUNTER_TTL_MS = 691_200_000;
 const COUNT_MAX = Number.MAX_SAFE_INTEGER;
+
+/**
+ * Begins a script: ends it with 0 if a key holds another value than `ARGV[1]`. Behind it, `reply`
+ * is 1 if all keys hold the value, and 2 if some are missing.
+ */
+export const HELD_LUA = `local value, reply = ARGV[1], 1
+for _, key in ipairs(KEYS) do
+  local found = redis.call('GET', key)
+  if not found then reply = 2 elseif found ~= value then return 0 end
+end`;
 
 /** Numbers are written by `string.format`, because `tostring` keeps only fourteen digits. */
 export const FENCE_LUA: string = /* @__PURE__ */ lua(

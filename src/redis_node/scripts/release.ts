@@ -1,14 +1,13 @@
 /**
- * Releasing a lock ({@linkcode RELEASE}), and many at once, or taking a ticket out of queues; and
- * giving the next waiter its turn.
+ * Releasing locks ({@linkcode RELEASE}), or taking a ticket out of queues; and giving the next
+ * waiter its turn.
  *
  * @module
  */
 import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
-import { FOUND_LUA } from "./extend.ts";
 import { ANNOUNCE_LUA, NOTIFY_READERS_LUA, QUEUE_TTL_MS, TURN_LUA } from "./queue.ts";
 import { READERS_LUA } from "./readers.ts";
-import { lua, oneOf, type Release, type Script, type ScriptOperation } from "./script.ts";
+import { lua, oneOf, type Release, type ScriptOperation } from "./script.ts";
 
 export const readReleased = /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED);
 
@@ -26,60 +25,47 @@ const ENSURE_TURN_LUA = `local function ensureTurn(key, wasHeld, own)
 end`;
 
 /**
- * Does what {@linkcode RELEASE} does for each key, and returns what that returns, or its error.
- * Without waiters it makes three calls for all keys that hold their values.
- */
-export const RELEASE_MANY: Script = {
-  source: /* @__PURE__ */ lua(
-    TURN_LUA,
-    ENSURE_TURN_LUA,
-    FOUND_LUA,
-    `local replies, held, queues, found = {}, {}, {}, foundIn(KEYS)
-for index, key in ipairs(KEYS) do
-  local holds = found[index] == ARGV[index]
-  replies[index] = holds and 1 or type(found[index]) == 'table' and found[index] or 0
-  if holds then held[#held + 1] = key end
-  queues[index] = 'hasp:queue:' .. key
-end
-if held[1] then redis.call('DEL', unpack(held)) end
-if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
-  for index, key in ipairs(KEYS) do
-    local isFree = replies[index] == 1 or not found[index]
-    if isFree and redis.pcall('EXISTS', queues[index]) ~= 0 and ensureTurn(key, found[index]) > 0 then
-      replies[index] = 2 * replies[index]
-    end
-  end
-end
-return replies`,
-  ),
-  sha1: "41cd40cff403593c5c0386eefc1d1ef965c6cc96",
-};
-
-/**
- * Deletes a single key if it holds the value. Returns 0 if it did not, 1 if it did, 2 if it did and
- * others wait. If the key is free then, gives the first in the queue its turn; but if it was
- * missing before, only if nobody has a turn. Without waiters it makes three calls.
+ * Deletes each key that holds its value. Replies for each key: 0 if it did not, 1 if it did, 2 if
+ * it did and others wait. If a key is free then, gives the first in its queue the turn; but if it
+ * was missing before, only if nobody has a turn. Without waiters it makes three calls for all keys.
  */
 export const RELEASE: ScriptOperation<Release> = {
   kind: "release",
-  many: RELEASE_MANY,
+  eachKey: true,
   argv: ({ value }) => [value],
   read: readReleased,
   source: /* @__PURE__ */ lua(
-    `local key, value = KEYS[1], ARGV[1]
-local found = redis.call('GET', key)
-if found == value then
-  redis.call('DEL', key)
-elseif found then
-  return 0
-end
-if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0 end`,
+    // Most releases are of one key that nobody waits for: they make no table, and no function.
+    `local replies
+if KEYS[2] then
+  local found, held, queues = redis.pcall('MGET', unpack(KEYS)), {}, {}
+  replies = {}
+  for index, key in ipairs(KEYS) do
+    local value = found[index] or redis.pcall('GET', key)
+    local holds = value == ARGV[index]
+    if holds then held[#held + 1] = key end
+    replies[index] = holds and 1 or type(value) == 'table' and value or 0
+    queues[index] = 'hasp:queue:' .. key
+  end
+  if held[1] then redis.call('DEL', unpack(held)) end
+  if redis.pcall('EXISTS', unpack(queues)) == 0 then return replies end
+else
+  local key = KEYS[1]
+  local reply = redis.call('GET', key) == ARGV[1] and 1 or 0
+  if reply == 1 then redis.call('DEL', key) end
+  if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return reply end
+  replies = { reply }
+end`,
     TURN_LUA,
     ENSURE_TURN_LUA,
-    `local waiting = ensureTurn(key, found) > 0
-return found and (waiting and 2 or 1) or 0`,
+    `for index, key in ipairs(KEYS) do
+  local held = replies[index] == 1
+  local isFree = held or redis.call('EXISTS', key) == 0
+  if isFree and ensureTurn(key, held) > 0 then replies[index] = 2 * replies[index] end
+end
+return KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "d8703f9a3e3c58cb6e5437b773830f41740c7747",
+  sha1: "c2d83f2fb0c39bbe198fbaea29c903aac1f8c036",
 };
 
 /**

@@ -24,9 +24,8 @@
  *
  * 0 is a denial; 1, or a counter of fencing tokens, is a grant. If keys are missing and nothing
  * else is in the way, an extension replies 2 and an adoption -1; a release replies 2 if others
- * wait. A position is where the ticket stands in the queues, a mask which keys of the pool are
- * free. `EXTEND_MANY` and `RELEASE_MANY` do the same for many locks of one key, and reply a list.
- * The last three scripts are always sent whole.
+ * wait. `EXTEND` and `RELEASE` reply so for each key. A position is where the ticket stands in the
+ * queues, a mask which keys of the pool are free. The last three scripts are always sent whole.
  *
  * Any other `_LUA` is a part of several scripts, and calls functions of the parts before it.
  *
@@ -81,10 +80,10 @@ export interface Operation<Content = QuorumRequest> extends Partial<Script> {
    */
   readonly queues?: boolean;
   /**
-   * The script that does the same for many requests, each for one key: it gets the arguments of
-   * all, and replies a list.
+   * Whether its script does the same for each key: it gets what `argv` returns for each of them,
+   * and replies a list if there are several. So it can have the keys of many requests.
    */
-  readonly many?: Script;
+  readonly eachKey?: boolean;
   /** `ARGV`: what its script gets behind the keys. Without a script, the whole command. */
   argv(content: Content): string[];
   /**

@@ -1,5 +1,5 @@
 /** Making things go wrong, and mending them. */
-import { EXTEND, EXTEND_MANY } from "./library.ts";
+import { EXTEND } from "./library.ts";
 import type { Fault } from "./plan.ts";
 import type { World } from "./world.ts";
 
@@ -70,9 +70,7 @@ function cause(world: World, fault: Fault): (() => void) | void {
 
 /** Whether bytes on their way to a node hold the command that extends a lock. */
 function isExtension(bytes: string): boolean {
-  return [EXTEND, EXTEND_MANY].some(({ sha1, source }) =>
-    bytes.includes(sha1) || bytes.includes(source)
-  );
+  return bytes.includes(EXTEND.sha1) || bytes.includes(EXTEND.source);
 }
 
 type FaultOf<Kind extends Fault["kind"]> = Extract<Fault, { kind: Kind }>;

@@ -18,7 +18,7 @@ export { CREATED_KEY } from "../../../src/redis_node/restart_guard.ts";
 export { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 export { ACQUIRE_COUNTED } from "../../../src/redis_node/scripts/fencing.ts";
 export { ADOPT, GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
-export { EXTEND, EXTEND_MANY } from "../../../src/redis_node/scripts/extend.ts";
+export { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 export { ACQUIRE_ANY } from "../../../src/redis_node/scripts/pool.ts";
 export {
   ACQUIRE_SHARED,
@@ -26,12 +26,7 @@ export {
   READERS_PREFIX,
   SHARED,
 } from "../../../src/redis_node/scripts/readers.ts";
-export {
-  KEEP,
-  RELEASE,
-  RELEASE_MANY,
-  RELEASE_QUEUED,
-} from "../../../src/redis_node/scripts/release.ts";
+export { KEEP, RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 export { QUEUE_LEAD_MS, queueOf, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";
 export type { ConnectionState, ServerState } from "../../../src/testing/commands/command.ts";
 export { runCommand } from "../../../src/testing/commands/commands.ts";

@@ -6,12 +6,10 @@ import {
   ACQUIRE_SHARED,
   ADOPT,
   EXTEND,
-  EXTEND_MANY,
   EXTEND_SHARED,
   GIVE_BACK,
   KEEP,
   RELEASE,
-  RELEASE_MANY,
   RELEASE_QUEUED,
 } from "./library.ts";
 
@@ -33,10 +31,8 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
     ["acquire", ACQUIRE_OR_WAIT],
     ["acquire", ACQUIRE_COUNTED],
     ["acquire", ADOPT],
-    ["extend", EXTEND],
     ["release", GIVE_BACK],
     ["release", KEEP],
-    ["release", RELEASE],
     ["release", RELEASE_QUEUED],
     ["acquire", ACQUIRE_ANY],
     ["acquire", ACQUIRE_SHARED],
@@ -44,11 +40,11 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
   ] as const).flatMap(([operation, { sha1, source }]) => [[sha1, operation], [source, operation]]),
 );
 
-/** How many arguments the scripts for many locks have for each, of which the first is the value. */
+/** How many arguments the scripts for many locks have for each key: the first is the value. */
 const VALUES_OF_GROUPS = new Map(
   ([
-    ["release", 1, RELEASE_MANY],
-    ["extend", 2, EXTEND_MANY],
+    ["release", 1, RELEASE],
+    ["extend", 2, EXTEND],
   ] as const).flatMap(([operation, step, { sha1, source }]) => [
     [sha1, { operation, step }],
     [source, { operation, step }],

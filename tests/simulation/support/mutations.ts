@@ -219,16 +219,19 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
 const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[]]>> = {
   "release-does-not-compare": [
     "a release does not compare",
-    ["if found == value then\n  redis.call('DEL', key)", "if found then redis.call('DEL', key)"],
+    ["redis.call('GET', key) == ARGV[1] and 1 or 0", "redis.call('GET', key) and 1 or 0"],
   ],
   "release-notifies-nobody": [
     "a release notifies nobody",
-    ["local waiting = ensureTurn(key, found) > 0", "local waiting = false"],
+    [
+      "if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return reply end",
+      "do return reply end",
+    ],
     ["if not left[index] and (changed or not pooled) then", "if false then"],
   ],
   "group-notifies-nobody": [
     "releases of one tick notify nobody",
-    ["if redis.pcall('EXISTS', unpack(queues)) ~= 0 then", "if false then"],
+    ["if redis.pcall('EXISTS', unpack(queues)) == 0 then return", "do return"],
   ],
   "taken-says-not-for-how-long": [
     "nobody is told when the key expires that another took in its turn",
@@ -248,7 +251,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "group-does-not-compare": [
     "releases of one tick do not compare",
-    ["local holds = found[index] == ARGV[index]", "local holds = found[index]"],
+    ["local holds = value == ARGV[index]", "local holds = value"],
   ],
   "newcomers-overtake": [
     "newcomers pass those who wait",
@@ -293,18 +296,18 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "extension-steals": [
     "an extension steals",
-    ["elseif found ~= value then return 0 end", "end"],
+    ["if reply == value then", "if reply then"],
   ],
   "extension-sets-missing-keys": [
     "an extension sets missing keys",
     [
-      "local ttl = ARGV[2]\nfor _, key in ipairs(KEYS) do",
-      "local ttl = ARGV[2]\nfor _, key in ipairs(KEYS) do\n  redis.call('SET', key, value, 'NX', 'PX', ttl)",
+      "local value, ttl = ARGV[2 * index - 1], ARGV[2 * index]",
+      "local value, ttl = ARGV[2 * index - 1], ARGV[2 * index]\n  redis.call('SET', key, value, 'NX', 'PX', ttl)",
     ],
   ],
   "extension-shortens-ttl": [
     "an extension shortens the TTL",
-    ["do\n  if redis.call('PTTL', key) < tonumber(ttl) then", "do\n  if true then"],
+    ["if redis.call('PTTL', key) < tonumber(ttl) then", "if true then"],
   ],
   "full-node-ends-readers": [
     "a full node extends no reader",

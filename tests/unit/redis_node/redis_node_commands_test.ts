@@ -21,6 +21,8 @@ interface Call {
   /** The script with its source, and by its digest. */
   readonly whole: string;
   readonly digest: string;
+  /** The reply that grants. */
+  readonly grant: string;
   request(): FakeRequest;
 }
 
@@ -32,7 +34,6 @@ const TICKET = [TICKET_ID, SCORE, ""] as const;
 /** Every request about `keys` that takes a script. */
 function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
   const set = [value, ttlMs] as const;
-  const release = keys.length > 1 ? RELEASE_QUEUED : RELEASE;
   const rows:
     readonly (readonly [Operation, Partial<QuorumRequest>, Script, readonly unknown[]])[] = [
       ...keys.length > 1
@@ -45,11 +46,11 @@ function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
       ["acquire", { ticket, counterHint }, ACQUIRE_OR_WAIT, [...set, counterHint, ...TICKET]],
       ["adopt", { replaces: "old" }, ADOPT, ["old", ...set, ""]],
       ["adopt", { replaces: "old", counterHint }, ADOPT, ["old", ...set, counterHint]],
-      ["extend", {}, EXTEND, set],
-      ["extend", { counterHint }, EXTEND, set],
+      ["extend", {}, EXTEND, keys.flatMap(() => set)],
+      ["extend", { counterHint }, EXTEND, keys.flatMap(() => set)],
       ["raiseCounters", { counterFloor }, RAISE, [value, counterFloor]],
-      ["release", {}, release, [value]],
-      ["release", { counterHint, keepsTicket: true }, release, [value]],
+      ["release", {}, RELEASE, keys.map(() => value)],
+      ["release", { counterHint, keepsTicket: true }, RELEASE, keys.map(() => value)],
       ["release", { replaces: "old" }, GIVE_BACK, [value, "old"]],
       ["release", { ticket }, RELEASE_QUEUED, [value, TICKET_ID]],
       ["release", { ticket, keepsTicket: true }, RELEASE_QUEUED, [value, TICKET_ID, SCORE]],
@@ -64,6 +65,9 @@ function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
       queues: operation === "acquire" && parts.ticket !== undefined,
       whole: wire("EVAL", source, ...words),
       digest: wire("EVALSHA", sha1, ...words),
+      grant: keys.length > 1 && [EXTEND.sha1, RELEASE.sha1].includes(sha1)
+        ? "*2\r\n:1\r\n:1\r\n"
+        : ":1\r\n",
       request: () => new FakeRequest(keys, { value, ttlMs, ...parts }),
     };
   });
@@ -105,7 +109,7 @@ for (
 }
 
 for (
-  const { what, operation, whole, digest, request } of [["k"], ["k", "l"]].flatMap((keys) =>
+  const { what, operation, whole, digest, grant, request } of [["k"], ["k", "l"]].flatMap((keys) =>
     callsOf(keys)
   )
 ) {
@@ -114,7 +118,7 @@ for (
     while (requests.length < 3) requests.push(await bench.send(operation, request()));
     await bench.answer(NOSCRIPT.repeat(3));
     assertEquals(bench.written, whole.repeat(3));
-    await bench.answer(":1\r\n".repeat(3));
+    await bench.answer(grant.repeat(3));
     assertEquals(requests.map(({ outcomes }) => outcomes), Array(3).fill(["granted"]));
     await bench.send(operation, request());
     assertEquals(bench.written, digest);

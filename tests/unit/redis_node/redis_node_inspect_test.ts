@@ -70,7 +70,7 @@ test.opened("RedisNode.inspect() sees what the releases before it in its tick ha
   await runMicrotasks();
   first.resolve(wire("SET", "m", "v", "NX", "PX", "1000").length);
   await runMicrotasks();
-  assertMatch(bench.written, /MGET.*PTTL\r\n\$1\r\nl\r\n/su);
+  assertMatch(bench.written, /EVALSHA.*PTTL\r\n\$1\r\nl\r\n/su);
   await bench.feed("+OK\r\n*2\r\n:1\r\n:1\r\n$-1\r\n:-2\r\n:0\r\n+none\r\n");
   assertEquals(await inspecting, undefined);
 });
