@@ -239,29 +239,11 @@ function conclude(call: LockCall, round: Round): HeldLock | undefined {
   if (!granted) return undefined;
   const extend = autoExtend ? renew : undefined;
   const held = new HeldLock(call.client, round, settings, call.locked, extend);
-  letNextAsk(call, held);
+  call.pool?.noteWon();
+  call.client.localQueues.won(call, held, round);
   if (settings.onEvent) reportAcquired(call, held);
   if (call.ended) held.withdraw(); // in the tick of its grant: by a listener, for example
   return held;
-}
-
-/** A call has its lock: decides which call of this client may ask next, and when. */
-function letNextAsk(call: LockCall, held: HeldLock): void {
-  const { client: { localQueues }, localName, pool, mode, waiter, settings: { atLeastMs } } = call;
-  // The ticket leaves the queues now, if others may have another key of the pool, or enter beside
-  // this lock, before it ends; or if the release is one that names no ticket (`atLeastMs`).
-  if (waiter && (pool || mode || atLeastMs > 0)) localQueues.dropWaiter(localName, held.round);
-  if (pool) {
-    // The next one asks at once, for another key. Calls for this key wait until the lock ends.
-    pool.won(call, held);
-  } else if (mode) {
-    // All that wait behind it ask at once, and enter beside it.
-    localQueues.admit(localName, call);
-    localQueues.addReader(call.name, held);
-  } else {
-    // The next one asks when the lock ends.
-    localQueues.promote(localName, call, held);
-  }
 }
 
 /** Accepts unless a cooldown began, or the counters do not agree on a fencing token. */

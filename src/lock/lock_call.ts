@@ -205,7 +205,7 @@ export class LockCall {
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export function waitToAsk(call: LockCall): Promise<void> | undefined {
-  const { client: { localQueues }, settings, localName, mode } = call;
+  const { client: { localQueues }, localName, mode } = call;
   call.throwIfEnded();
   if (call.admitted) return undefined;
   const joins = call.queuesUp && localQueues.isContended(call);
@@ -220,7 +220,7 @@ export function waitToAsk(call: LockCall): Promise<void> | undefined {
     return waitForCooldown(call);
   }
   if (!joins || call.waiter) return undefined;
-  call.waiter = localQueues.waiterFor(call, settings);
+  call.waiter = localQueues.waiterFor(call);
   return call.waiter?.ready(call.leftMs());
 }
 
@@ -235,7 +235,7 @@ async function waitBehind(call: LockCall): Promise<void> {
     if (first instanceof LockCall) call.denied ??= first.denied; // why that waits
     throw refusal(call);
   }
-  call.admitted = !localQueues.isFirst(localName, call);
+  call.admitted = localQueues.owner(localName) !== call;
   call.pool?.chooseFirst();
 }
 
@@ -285,7 +285,7 @@ export function waitForOthers(call: LockCall, denied: Round): Promise<void> | un
 async function waitAsFirst(call: LockCall, denied: Round): Promise<void> {
   const { client: { localQueues, wheel }, pool, resources, settings } = call;
   const { onEvent, signal } = settings;
-  const waiter = call.waiter ??= localQueues.waiterFor(call, settings);
+  const waiter = call.waiter ??= localQueues.waiterFor(call);
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
   if (!waiter) {
     await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);

@@ -15,7 +15,6 @@ import type { ClientState } from "./client_state.ts";
 import type { KeyPool } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import { poolName } from "../resources.ts";
-import type { HeldLock } from "./held_lock.ts";
 
 /**
  * Most pools of which a client remembers the key that it had last; the oldest is forgotten for one
@@ -95,12 +94,9 @@ export class Pool {
     this.#choose(place !== undefined && !this.#isCooling(place) ? place : undefined);
   }
 
-  /** The call has one of the keys: the next call of this client may ask for another. */
-  won(call: object, held: HeldLock): void {
-    const { localQueues, lastPlaces } = this.#client;
-    setLatest(lastPlaces, this.name, this.place, LAST_PLACES_MAX);
-    localQueues.leave(this.name, call);
-    localQueues.claim(this.key, held);
+  /** The call has the key: the next call of this client asks for it first. */
+  noteWon(): void {
+    setLatest(this.#client.lastPlaces, this.name, this.place, LAST_PLACES_MAX);
   }
 
   /** Chooses this key; else any that can be had, or one that this client has. */

@@ -40,6 +40,9 @@ export interface WaitingCall extends Wanted {
   readonly localName: string;
   /** The name of the keys that it asks for now: of a pool, of one. */
   readonly name: string;
+  readonly settings: Settings;
+  /** How it waits among other clients, if it has waited and does not poll. */
+  readonly waiter: QueuedWaiter | undefined;
 }
 
 /** The call that asks for a lock, or the lock itself once it is held; compared by identity. */
@@ -87,11 +90,6 @@ export class LocalQueues {
     return owner === undefined || owner === caller;
   }
 
-  /** Whether `caller` is the first call. */
-  isFirst(localName: string, caller: Owner): boolean {
-    return this.#owners.get(localName) === caller;
-  }
-
   /**
    * Waits behind all earlier calls.
    *
@@ -122,11 +120,12 @@ export class LocalQueues {
    * How the first call waits among other clients, after it was denied or because it expects to be;
    * `undefined` if it polls.
    */
-  waiterFor(call: WaitingCall, settings: Settings): QueuedWaiter | undefined {
+  waiterFor(call: WaitingCall): QueuedWaiter | undefined {
+    const { localName, settings } = call;
     if (!settings.notify || !this.#nodeSet.nodes.some(({ subscribe }) => subscribe)) {
-      return void this.dropWaiter(call.localName); // that of a call before it
+      return void this.dropWaiter(localName); // that of a call before it
     }
-    const queue = this.#open(call.localName);
+    const queue = this.#open(localName);
     this.#notifications ??= new ReleaseNotifications(this.#nodeSet, this.#onEvent);
     const waiter = queue.waiter ??= new QueuedWaiter(this.#notifications, this.#nodeSet, call);
     waiter.settings = settings;
@@ -161,7 +160,8 @@ export class LocalQueues {
    * Whether other clients are expected to wait for a lock, or for one of its keys: then its next
    * call joins them with its first request.
    */
-  isContended({ localName, name, keys, pool }: Omit<WaitingCall, "mode">): boolean {
+  isContended(call: Pick<WaitingCall, "localName" | "name" | "keys" | "pool">): boolean {
+    const { localName, name, keys, pool } = call;
     return this.#contended.has(name) || this.#queues.get(localName)?.waiter !== undefined ||
       keys.length > 1 && !pool && keys.some((key) => this.#contended.has(key));
   }
@@ -182,30 +182,35 @@ export class LocalQueues {
   }
 
   /**
-   * `caller` has the lock now. If it was the first call, the lock takes its place as the owner. If
-   * it did not queue up, the lock becomes the owner unless another call or lock is.
+   * A call has its lock: decides which call of this client may ask next, and when.
+   *
+   * @param held The lock.
+   * @param round The round that won it.
    */
-  promote(localName: string, caller: Owner, held: Owner): void {
-    if (!this.isFirst(localName, caller)) return void this.claim(localName, held);
-    this.#owners.set(localName, held);
-    const queue = this.#queues.get(localName);
-    if (queue?.waiter) queue.waiter.parked = true;
-  }
-
-  /** The first call has a lock that others may have beside it: all calls behind it go on. */
-  admit(localName: string, caller: Owner): void {
-    if (!this.isFirst(localName, caller)) return;
-    const calls = this.#queues.get(localName)?.calls ?? [];
-    this.#remove(localName);
-    this.#queues.delete(localName);
-    // mutation: admitted-reader-goes-on-waiting
-    for (const [, goOn] of calls) goOn();
-  }
-
-  /** This client holds a lock in shared mode, until it leaves. */
-  addReader(name: string, held: Owner): void {
-    const readers = this.#readers.get(name) ?? new Set();
-    this.#readers.set(name, readers.add(held));
+  won(call: WaitingCall, held: Owner, round: Round): void {
+    const { localName, name, mode, pool, waiter, settings: { atLeastMs } } = call;
+    const isFirst = this.owner(localName) === call;
+    const queue = isFirst ? this.#queues.get(localName) : undefined;
+    // The ticket leaves the queues now, if others may have another key of the pool, or enter beside
+    // this lock, before it ends; or if the release is one that names no ticket (`atLeastMs`).
+    if (waiter && (pool || mode || atLeastMs > 0)) this.dropWaiter(localName, round);
+    if (mode) {
+      this.#readers.set(name, (this.#readers.get(name) ?? new Set()).add(held));
+      // All that wait behind it ask at once, and enter beside it.
+      // mutation: admitted-reader-goes-on-waiting
+      queue?.calls.forEach((goOn) => goOn());
+      queue?.calls.clear();
+      this.leave(localName, call);
+    } else if (pool || !isFirst) {
+      // Of a pool, the next one asks at once, for another key. Calls for this key wait until the
+      // lock ends, unless another call or lock is before it.
+      if (pool) this.leave(localName, call);
+      this.claim(name, held);
+    } else {
+      // The lock takes the place of its call: the next one asks when it ends.
+      this.#owners.set(name, held);
+      if (queue?.waiter) queue.waiter.parked = true;
+    }
   }
 
   /** A lock in shared mode that this client holds, if it holds one. */
@@ -222,7 +227,7 @@ export class LocalQueues {
     const readers = this.#readers.get(name);
     if (readers?.delete(owner) && readers.size === 0) this.#readers.delete(name);
     const queue = this.#queues.get(name);
-    if (!this.isFirst(name, owner)) return void queue?.calls.delete(owner);
+    if (this.owner(name) !== owner) return void queue?.calls.delete(owner);
     const [next] = queue?.calls ?? [];
     if (!queue || !next) {
       this.#remove(name);
