@@ -185,7 +185,7 @@ function beginAttempt(call: LockCall): Round {
   const keys = pool ? [pool.key] : call.keys;
   const round = new Round(client, keys, value, ttlMs, details); // step 1: it reads the clocks
   if (fencing) round.counts = { last: [], min: 0 };
-  call.admitted = false;
+  call.entersAtOnce = false;
   call.attempts++;
   round.connectingMs = call.waitMs === 0 ? CONNECTING_MS_MAX : call.leftMs(round.sinceMs);
   round.lingersForGrant = call.waitMs === 0 && !call.adopts;
@@ -197,7 +197,7 @@ function beginAttempt(call: LockCall): Round {
  * that an idle pool costs what a lock costs.
  */
 function detailsOf(
-  { client, settings, mode, adopts, admitted, attempts, pool: ofCall }: LockCall,
+  { client, settings, mode, adopts, entersAtOnce, attempts, pool: ofCall }: LockCall,
   ticket: QueueTicket | undefined,
 ): RequestDetails | undefined {
   const pool = attempts > 0 || ticket ? ofCall?.details : undefined;
@@ -209,7 +209,7 @@ function detailsOf(
     mode,
     guardMs,
     replaces: adopts?.value,
-    entersAtOnce: admitted,
+    entersAtOnce,
     counterHint: fencing ? counterHint(client.wheel.clock.wallMs()) : undefined,
   };
 }

@@ -70,7 +70,7 @@ export class LockCall {
    * Whether a call in shared mode that it was behind has the lock now: its next attempt passes
    * those that wait.
    */
-  admitted = false;
+  entersAtOnce = false;
   /** How many attempts were made. */
   attempts = 0;
   /** The last attempt, once it has failed. */
@@ -207,7 +207,7 @@ export class LockCall {
 export function waitToAsk(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, localName, mode } = call;
   call.throwIfEnded();
-  if (call.admitted) return undefined;
+  if (call.entersAtOnce) return undefined;
   const joins = call.queuesUp && localQueues.isContended(call);
   if (call.queuesUp) {
     const owner = localQueues.owner(localName) ?? call;
@@ -235,7 +235,7 @@ async function waitBehind(call: LockCall): Promise<void> {
     if (first instanceof LockCall) call.denied ??= first.denied; // why that waits
     throw refusal(call);
   }
-  call.admitted = localQueues.owner(localName) !== call;
+  call.entersAtOnce = localQueues.owner(localName) !== call;
   call.pool?.chooseFirst();
 }
 
