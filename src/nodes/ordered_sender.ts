@@ -247,8 +247,8 @@ export class OrderedSender implements CommandSender {
   }
 
   /**
-   * Fails a command that sets keys for an attempt that is over, and while the node is down all: each
-   * would wait for a time-out of its own.
+   * Fails a command that sets keys for an attempt that is over, and while the node is down all
+   * commands: each would wait for a time-out of its own.
    */
   #isToBeSent(command: SubmittedCommand): boolean {
     const isOver = command.command.sets?.wanted === false;

@@ -245,7 +245,7 @@ export class RestartGuard implements ReplyReceiver<WithheldVote | undefined> {
     }
     const { receivedAtMs } = this.#connection;
     const runsMs = receivedAtMs - this.#restartedMs;
-    // for so long it has lost nothing
+    // how long it has lost nothing
     // mutation: emptied-node-counts
     const keptMs = Math.min(runsMs, ageMs);
     const remainingMs = request.guardMs! - keptMs;
