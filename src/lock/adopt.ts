@@ -22,7 +22,7 @@ import type { Round } from "../quorum/round.ts";
 import { backoffMs } from "../time/backoff.ts";
 import { Pause, pause } from "../time/pause.ts";
 import { holderOf } from "../holder.ts";
-import { type KeyReport, reportKey } from "./inspection.ts";
+import { reportKey } from "./inspection.ts";
 import { type LockCall, pauseAfterSplit, refusal } from "./lock_call.ts";
 import { deleteFormer } from "./release.ts";
 import { tryAgainMs } from "./renewal.ts";
@@ -50,8 +50,7 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   if (denied.missing > nodes.length - quorum) {
     throw lost(call, denied, keysGone(denied.keys));
   }
-  const isKept = adopts!.keptMs > 0;
-  if (taken) throw lost(call, denied, new Error("somebody else holds it"), isKept);
+  if (taken) throw lost(call, denied, new Error("somebody else holds it"), adopts!.keptMs > 0);
   const answered = denied.pending === 0 && !denied.unanswered &&
     denied.votes.every(({ outcome }) => outcome !== "timed-out");
   const split = answered && attempts < ATTEMPTS_MIN;
@@ -69,15 +68,13 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
  * Whether a quorum of nodes has one value other than the one to replace under any of the keys:
  * somebody has adopted the lock, or acquired some of its resources.
  */
-async function isTaken({ client, keys, settings, adopts }: LockCall): Promise<boolean> {
-  const { nodeTimeoutMs, signal } = settings;
+async function isTaken(call: LockCall): Promise<boolean> {
+  const { client, keys, settings: { nodeTimeoutMs, signal }, adopts } = call;
   const wait = new Pause(client.wheel, Infinity, signal); // ends early if the call does
-  let reports: readonly KeyReport[] = [];
-  Promise.all(keys.map((key) => reportKey(client, key, nodeTimeoutMs))).then((all) => {
-    reports = all;
-    wait.end();
-  });
+  const asked = Promise.all(keys.map((key) => reportKey(client, key, nodeTimeoutMs)));
+  asked.then(wait.end);
   await wait.over;
+  const reports = call.ended ? [] : await asked;
   const own = holderOf(adopts!.value);
   return reports.some(({ held, holders }) => held && !holders.some(({ holder }) => holder === own));
 }
