@@ -55,7 +55,7 @@ export class Pool {
     return this.#keys[this.place];
   }
 
-  /** What the nodes are told of the pool. */
+  /** The pool, as the nodes get it. */
   get details(): KeyPool {
     return { keys: this.#keys, place: this.place, free: [] };
   }

@@ -12,8 +12,8 @@
  *
  * **In which order.** `nextTicket` begins an attempt, and new {@linkcode News}. If the attempt
  * fails, `wait` begins with none of these times. What nodes have sent (`#planByNews`) and answered
- * (`#planByVotes`) sets them, and so does what they say from then on. The next attempt begins at the
- * first of them.
+ * (`#planByVotes`) sets them, and so does what they say from then on. The next attempt begins at
+ * the first of them.
  *
  * **Its life.** It is made for the first call of this client that must wait. If that gives up, the
  * next call goes on with it. Once a call has the lock the waiter is parked, and the release takes
@@ -105,8 +105,8 @@ export class QueuedWaiter implements TicketListener {
   /** When it asks by what they answered; `Infinity` until so many have that they show when. */
   #answeredMs = Infinity;
   /**
-   * When it asks whatever they say of the lock: too few have answered, or can notify it; or more can
-   * than when it last asked.
+   * When it asks whatever they say of the lock: too few have answered, or can notify it; or more
+   * can than when it last asked.
    */
   #pollMs = Infinity;
   /**
