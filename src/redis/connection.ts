@@ -238,18 +238,8 @@ export class Connection implements WireOwner, DialerOwner {
   onLost(cause: unknown): void {
     const silentMs = this.#wheel.clock.monotonicMs() - this.receivedAtMs;
     const refusal = silentMs < REFUSED_MS_MAX && this.#refusal;
-    if (refusal) this.#lose("was refused", refusal);
-    else this.#lose("was lost", cause);
-  }
-
-  /** Part of {@linkcode WireOwner}. */
-  onLate(what: string): void {
-    this.#lose(what);
-  }
-
-  /** Part of {@linkcode DialerOwner}. */
-  onNoStream(cause: unknown): void {
-    this.#lose("could not be made", cause);
+    if (refusal) this.lose("was refused", refusal);
+    else this.lose("was lost", cause);
   }
 
   /**
@@ -304,8 +294,8 @@ export class Connection implements WireOwner, DialerOwner {
   }
 
   #onUnaskedReply(reply: RawReply): void {
-    if (reply instanceof ReplyError) this.#lose("was refused", reply);
-    else this.#lose("sent a reply that nobody asked for");
+    if (reply instanceof ReplyError) this.lose("was refused", reply);
+    else this.lose("sent a reply that nobody asked for");
   }
 
   /**
@@ -314,11 +304,11 @@ export class Connection implements WireOwner, DialerOwner {
    * what undoes them goes out behind them.
    */
   #giveUp(what: string, cause: Error): void {
-    if (!this.open) return this.#lose(what, cause);
+    if (!this.open) return this.lose(what, cause);
     this.#state = "ending";
     this.#downError = this.#error(what, cause);
     this.#queue.failAll(this.#error(what, cause, "unknown"), this.#downError);
-    this.#ending = this.#wheel.after(ENDING_MS, () => this.#lose(what, cause));
+    this.#ending = this.#wheel.after(ENDING_MS, () => this.lose(what, cause));
   }
 
   /**
@@ -328,12 +318,15 @@ export class Connection implements WireOwner, DialerOwner {
    */
   leave(refusal: ReplyError): void {
     queueMicrotask(() => {
-      if (this.open) this.#lose("leads to a replica", refusal);
+      if (this.open) this.lose("leads to a replica", refusal);
     });
   }
 
-  /** Drops the connection, fails all commands, and schedules the next attempt. */
-  #lose(what: string, cause?: unknown): void {
+  /**
+   * Part of {@linkcode WireOwner} and {@linkcode DialerOwner}: drops the connection, fails all
+   * commands, and schedules the next attempt.
+   */
+  lose(what: string, cause?: unknown): void {
     if (this.#state === "closed") return;
     const closing = this.#closing !== undefined;
     const down = this.#state === "down";

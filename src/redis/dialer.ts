@@ -38,8 +38,8 @@ export interface DialOptions {
 export interface DialerOwner {
   /** Called with an open stream. {@linkcode Dialer.stop} must follow when the login is done. */
   onStream(transport: Transport): void;
-  /** Called if the stream could not be opened. */
-  onNoStream(cause: unknown): void;
+  /** Called with `could not be made`, and why, if the stream could not be opened. */
+  lose(what: string, cause: unknown): void;
   /** Called if stream and login took longer than `connectTimeoutMs`. */
   timeOut(): void;
 }
@@ -115,7 +115,7 @@ export class Dialer {
       this.#opening = undefined;
       this.#owner.onStream(transport);
     } catch (cause) {
-      if (!signal.aborted) this.#owner.onNoStream(cause);
+      if (!signal.aborted) this.#owner.lose("could not be made", cause);
     }
   }
 

@@ -227,8 +227,8 @@ export interface WireOwner {
    * {@linkcode Wire.close}.
    */
   onLost(cause: unknown): void;
-  /** Called with what took too long: `was silent for 2000 ms`. The owner then closes the wire. */
-  onLate(what: string): void;
+  /** Called with what took too long: `was silent for 2000 ms`. Closes the wire. */
+  lose(what: string): void;
 }
 
 /**
@@ -433,7 +433,7 @@ export class Wire {
     this.#look = this.#wheel.deadline(this.#lookMs, () => {
       this.#look = undefined;
       const late = this.#late();
-      if (late !== undefined) this.#owner.onLate(late);
+      if (late !== undefined) this.#owner.lose(late);
       else if (this.queue.length > 0) this.#lookLater();
     });
   }
