@@ -221,6 +221,16 @@ Deno.test("a client leaves the queues with its lock where it still was, and its 
   assertGreater(node.score(second), score);
 });
 
+Deno.test("a client leaves the queue where it still was if it closes, or its lock is lost", async () => {
+  const closed = await queuedOnOne();
+  await closed.close();
+  assertEquals(closed.queueLengths, [0, 0, 0]);
+  const lost = await queuedOnOne();
+  lost.forget(0, 1);
+  await lost.rejection(lost.locks.get("first")!.extend());
+  assertEquals(lost.queueLengths, [0, 0, 0]);
+});
+
 Deno.test("a call that polls takes the ticket of the call before it out of the queues", async () => {
   for (const mode of ["exclusive", "shared"] as const) {
     const callers = new Callers({ mode });
