@@ -43,8 +43,11 @@ export class RedlockError extends Error {
   readonly help: string = `${HELP_PAGE}#closed`;
   /** The resources of the call that failed; empty if it had none. */
   readonly resources: readonly string[];
-  /** What the nodes answered in the last attempt; empty if no node was asked. */
-  readonly votes: readonly Vote[];
+  /**
+   * What the nodes answered in the last attempt; empty if no node was asked. Consoles do not show
+   * it: the message counts the votes, and `cause` has the errors.
+   */
+  declare readonly votes: readonly Vote[];
 
   /**
    * Creates the error.
@@ -56,7 +59,13 @@ export class RedlockError extends Error {
     super(message, details.cause === undefined ? {} : details);
     // copies, because a listener may change what it gets
     this.resources = [...details.resources];
-    this.votes = [...details.votes ?? []];
+    Object.defineProperty(this, "votes", { value: [...details.votes ?? []] });
+  }
+
+  /** What `JSON.stringify` shows: the message, `votes` and everything else but stack and cause. */
+  toJSON(): object {
+    const { message, votes } = this;
+    return { ...this, message, votes };
   }
 }
 

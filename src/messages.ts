@@ -5,13 +5,15 @@
  */
 import { lockName, QuorumError } from "./errors.ts";
 import { printable } from "./printable.ts";
+import { stackless } from "./stackless.ts";
 import { quorumSize, type Vote } from "./vote.ts";
 
-/** The errors of the nodes as one, or `undefined` without errors. */
+/** The errors of the nodes as one, whose message names silent nodes too; `undefined` if none. */
 export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
-  const failed = votes.filter((vote) => vote.error);
-  if (failed.length === 0) return undefined;
-  return new AggregateError(failed.map((vote) => vote.error), failed.map(errorOf).join("; "));
+  const failed = votes.filter(({ error, outcome }) => error || outcome === "timed-out");
+  const errors = failed.flatMap(({ error }) => error ?? []);
+  if (errors.length === 0) return undefined;
+  return stackless(() => new AggregateError(errors, failed.map(errorOf).join("; ")));
 }
 
 /** What is wrong with a node, and its name. */
@@ -33,7 +35,10 @@ const DONE: { readonly [Name in Verb]: string } = {
   release: "released it",
 };
 
-/** How many of the nodes did as they were asked, what the others did, and how many are needed. */
+/**
+ * How many of the nodes did as they were asked, what the others did, and how many are needed; if
+ * they were asked what they have, how many must have the same.
+ */
 export function voteCount(
   votes: readonly Vote[],
   nodeCount: number,
@@ -46,7 +51,8 @@ export function voteCount(
     .filter((outcome) => count(outcome) > 0)
     .map((outcome) => `, ${count(outcome)} ${outcome === "timed-out" ? "timed out" : outcome}`);
   const done = ofNodes(count("granted", "held", "free"), nodeCount);
-  return `${done} ${DONE[verb]}${others.join("")}, ${are(quorum)} needed`;
+  const agree = count("held") > 0 ? " to agree" : "";
+  return `${done} ${DONE[verb]}${others.join("")}, ${are(quorum)} needed${agree}`;
 }
 
 /** `2 of 3 nodes`. */
@@ -79,7 +85,7 @@ function isPermanent(error: Error | undefined): boolean {
  * @param resources The resources; none if it is not about a lock.
  * @param votes What the nodes answered.
  * @param nodeCount How many nodes there are.
- * @param note Why the votes are not enough although a quorum granted, if so: `but too late`.
+ * @param note What else to say: `; waited 3 ms`.
  * @param any Whether it asked for any one of the resources.
  */
 export function quorumError(
@@ -87,7 +93,7 @@ export function quorumError(
   resources: readonly string[],
   votes: readonly Vote[],
   nodeCount: number,
-  note?: string,
+  note = "",
   any?: boolean,
 ): QuorumError {
   const name = resources.length > 0 ? lockName(resources, any) : "locks";
@@ -103,10 +109,9 @@ export function whyNoQuorum(
   verb: Verb,
   votes: readonly Vote[],
   nodeCount: number,
-  note?: string,
+  note = "",
 ): string {
-  const count = voteCount(votes, nodeCount, verb);
-  return `${count}${note ? `, ${note}` : ""}${reasonOf(votes)}`;
+  return voteCount(votes, nodeCount, verb) + note + reasonOf(votes);
 }
 
 /** `; first error: …`; nothing if no vote says why. */

@@ -171,7 +171,7 @@ async function waitForRoom(call: LockCall): Promise<void> {
   const { client: { attempts }, waitMs, settings: { signal } } = call;
   if (await attempts.wait(waitMs > 0 ? call.leftMs() : Infinity, signal)) return;
   call.throwIfEnded();
-  throw noQuorum(call, [], `because ${ROUNDS_MAX} other attempts of this client were under way`);
+  throw noQuorum(call, [], `, because ${ROUNDS_MAX} other attempts of this client were under way`);
 }
 
 /** Begins an attempt, before its first byte is sent. */

@@ -325,13 +325,19 @@ export function refusal(call: LockCall): LockHeldError | QuorumError {
 }
 
 /** The error of a call that too few nodes answered, and why there are no more votes, if so. */
-export function noQuorum(call: LockCall, votes: readonly Vote[], why?: string): QuorumError {
+export function noQuorum(call: LockCall, votes: readonly Vote[], why: string): QuorumError {
   const { client: { nodes }, resources, pool, verb } = call;
-  return quorumError(verb, resources, votes, nodes.length, why, pool !== undefined);
+  const note = why + waitedText(call);
+  return quorumError(verb, resources, votes, nodes.length, note, pool !== undefined);
+}
+
+/** `; waited 3 ms`; nothing if the call may not wait. */
+function waitedText({ waitMs, elapsedMs }: LockCall): string {
+  return waitMs === 0 ? "" : `; waited ${Math.round(elapsedMs)} ms`;
 }
 
 function heldByOthers(call: LockCall): LockHeldError {
-  const { client: { nodes, localQueues }, resources, denied, pool, waitMs, cooldownLeftMs } = call;
+  const { client: { nodes, localQueues }, resources, denied, pool, cooldownLeftMs } = call;
   const ticket = localQueues.get(call.localName)?.waiter?.ticket;
   const own = ownHold(call);
   const value = own ? own.round.value : ticket?.holderValue;
@@ -340,11 +346,10 @@ function heldByOthers(call: LockCall): LockHeldError {
   const votes = denied?.votes ?? [];
   const cooling = cooldownLeftMs > 0;
   const parts = [
-    cooling
+    (cooling
       ? `${pool ? "each is held or" : "it is"} in its cooldown ('cooldownMs') for another ` +
         `${Math.ceil(cooldownLeftMs)} ms`
-      : obstacle(call, own, holders[0]?.label),
-    ...(waitMs === 0 ? [] : [`waited ${Math.round(call.elapsedMs)} ms`]),
+      : obstacle(call, own, holders[0]?.label)) + waitedText(call),
     ...(remainingMs !== undefined && !cooling ? [keyText(resources, remainingMs)] : []),
     ...(votes.length > 0 && !cooling ? [voteCount(votes, nodes.length)] : []),
   ];
@@ -356,7 +361,7 @@ function heldByOthers(call: LockCall): LockHeldError {
 
 /** What is in the way of a call, but for a cooldown. */
 function obstacle(
-  { pool, mode, denied }: LockCall,
+  { pool, mode, denied, resources, settings }: LockCall,
   own: HeldLock | undefined,
   label: string | undefined,
 ): string {
@@ -365,14 +370,17 @@ function obstacle(
     const [how, rule] = own.round.mode
       ? [" in shared mode", reader]
       : ["", "locks are not reentrant"];
-    return `another call of this client has held it${how} for ${
-      Math.round(own.round.ageMs)
-    } ms, and ${rule}`;
+    const what = own.resources.length === resources.length ? "it" : lockName(own.resources);
+    const heldMs = Math.round(own.round.ageMs);
+    return `another call of this client has held ${what}${how} for ${heldMs} ms, and ${rule}`;
   }
   if (!denied?.votes.length) return "earlier calls of this client are still waiting for it";
   if (pool) return "each of them is held, or others compete for it";
   if (!denied.deniedByMajority) return "others hold it or compete for it";
-  return `someone else ${label === undefined ? "" : `(${label}) `}holds it`;
+  if (label === undefined) return "someone else holds it";
+  return label === settings.label
+    ? `this process, or one with its label (${label}), holds it`
+    : `someone else (${label}) holds it`;
 }
 
 /** How long the key in the way lives. */
@@ -383,20 +391,26 @@ function keyText(resources: readonly string[], remainingMs: number): string {
   return `${name} ${state}`;
 }
 
-/** The lock that this client itself holds, if it does; that of one key of several says nothing. */
+/**
+ * The lock of this client on all resources of the call, or on one of them; in a pool, one says
+ * nothing.
+ */
 function ownHold(call: LockCall): HeldLock | undefined {
   const { client: { localQueues }, pool, keys, name } = call;
   if (pool && keys.length > 1) return undefined;
   // a reader keeps another out, if a writer waits for it
-  const owners = [localQueues.owner(name), localQueues.reader(name)];
+  const parts = keys.map((key) => localQueues.owner(key));
+  const owners = [localQueues.owner(name), localQueues.reader(name), ...parts];
   return owners.find((owner) => owner instanceof HeldLock);
 }
 
 /** Why there is no lock although a quorum granted it, if so. */
-function whyUnused({ decision, counts }: Round): string | undefined {
-  if (decision !== "granted") return undefined;
+function whyUnused({ decision, counts }: Round): string {
+  if (decision !== "granted") return "";
   const unsettled = counts !== undefined && counts.token === undefined;
-  return unsettled ? "but they did not agree on a fencing token" : "but too late for its validity";
+  return unsettled
+    ? ", but they did not agree on a fencing token"
+    : ", but too late for its validity";
 }
 
 /** The field of an event that says that a call is for shared mode, if it is. */

@@ -47,6 +47,7 @@ import { Dialer, type DialerOwner, type DialOptions, isServing, Login } from "./
 import { type Command, encodeCommand } from "./encoder.ts";
 import { ConnectionError, ReplyError } from "./errors.ts";
 import { printable } from "../printable.ts";
+import { stackless } from "../stackless.ts";
 import { messageOf, toError } from "../to_error.ts";
 import type { RawReply } from "./reply.ts";
 import {
@@ -99,6 +100,9 @@ export interface ConnectionOptions
    */
   takesMessage?(reply: RawReply): boolean;
 }
+
+/** How a stream says that the server has ended it. */
+const ENDED = /reset|closed/iu;
 
 /** The state of a connection; see the module. */
 export type State = "new" | "connecting" | "open" | "ending" | "down" | "closed";
@@ -209,7 +213,7 @@ export class Connection implements WireOwner, DialerOwner {
     if (!this.#dialer.dialing && !this.#wire) return; // it was dropped already
     const { connectTimeoutMs } = this.#options;
     this.#giveUp(
-      "could not be made",
+      `could not be made${this.#tlsHint("tls", "without TLS needs redis")}`,
       new Error(`no ${this.#dialer.awaited} within ${connectTimeoutMs} ms`),
     );
   }
@@ -238,8 +242,10 @@ export class Connection implements WireOwner, DialerOwner {
   onLost(cause: unknown): void {
     const silentMs = this.#wheel.clock.monotonicMs() - this.receivedAtMs;
     const refusal = silentMs < REFUSED_MS_MAX && this.#refusal;
+    const ended = ENDED.test(messageOf(cause));
+    const hint = ended ? this.#tlsHint("tcp", "with TLS needs rediss") : "";
     if (refusal) this.lose("was refused", refusal);
-    else this.lose("was lost", cause);
+    else this.lose(`was lost${hint}`, cause);
   }
 
   /**
@@ -376,6 +382,17 @@ export class Connection implements WireOwner, DialerOwner {
     await settledWithin(this.#wheel, closed, CLOSE_GRACE_MS);
   }
 
+  /**
+   * What may be wrong, if the server has not answered on this connection: one with TLS ends it when
+   * it gets plain text, and one without waits for the rest. A subscription is behind another
+   * connection, which works.
+   */
+  #tlsHint(kind: RedisAddress["kind"], needs: string): string {
+    const { accepted, address } = this.#dialer;
+    const other = accepted || address.kind !== kind || this.#options.takesMessage;
+    return other ? "" : ` (a server ${needs}://)`;
+  }
+
   #error(
     what: string,
     cause?: unknown,
@@ -384,12 +401,13 @@ export class Connection implements WireOwner, DialerOwner {
     const { name: address, secrets } = this.#dialer.address;
     // The names in a certificate are text of the server too.
     const why = cause === undefined ? "" : `: ${printable(messageOf(cause), secrets)}`;
-    return new ConnectionError(`Connection to ${address} ${what}${why}`, {
+    const details = {
       address,
       outcome,
       cause: cause === undefined ? undefined : toError(cause),
       endedEarly: cause === undefined ? 0 : this.#dialer.endedEarly,
       passes: this.#options.credentials !== undefined && cause instanceof ReplyError,
-    });
+    };
+    return stackless(() => new ConnectionError(`Connection to ${address} ${what}${why}`, details));
   }
 }

@@ -13,8 +13,9 @@
  *
  * @module
  */
-import { ProtocolError, stacklessReplyError } from "./errors.ts";
+import { ProtocolError, ReplyError } from "./errors.ts";
 import { type RawReply, textOf } from "./reply.ts";
+import { stackless } from "../stackless.ts";
 
 /**
  * Default limit of the bytes of one reply: a server's own limit of one bulk string
@@ -183,7 +184,7 @@ export class RespDecoder {
         return this.#openBulk(this.#length(bytes, start + 1, last, this.#bytesMax));
       case MINUS: {
         const text = this.#lineText(bytes, start + 1, last);
-        return this.#complete(stacklessReplyError(text, this.#secrets));
+        return this.#complete(stackless(() => new ReplyError(text, this.#secrets)));
       }
       case ASTERISK:
         return this.#openArray(this.#length(bytes, start + 1, last, this.#elementsMax));

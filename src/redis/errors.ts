@@ -40,6 +40,11 @@ export abstract class RedisError extends Error {
   get permanent(): boolean {
     return false;
   }
+
+  /** What `JSON.stringify` shows: the message, and everything else but stack and cause. */
+  toJSON(): object {
+    return { ...this, message: this.message };
+  }
 }
 
 /**
@@ -84,25 +89,6 @@ export class ReplyError extends RedisError {
    */
   override get permanent(): boolean {
     return this.commandRefused || this.#refused;
-  }
-}
-
-/**
- * Creates a {@linkcode ReplyError} without a stack trace. Recording one takes microseconds and
- * hundreds of bytes, a server can cause that with three bytes, and the trace would show nothing but
- * the decoder.
- */
-export function stacklessReplyError(
-  text: string,
-  secrets: readonly string[] | undefined,
-): ReplyError {
-  const limit: unknown = Reflect.get(Error, "stackTraceLimit");
-  if (typeof limit !== "number") return new ReplyError(text, secrets);
-  Reflect.set(Error, "stackTraceLimit", 0); // does not throw if Error is frozen
-  try {
-    return new ReplyError(text, secrets);
-  } finally {
-    Reflect.set(Error, "stackTraceLimit", limit);
   }
 }
 

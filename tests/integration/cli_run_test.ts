@@ -90,6 +90,10 @@ test("hasp run --verbose says what happens to the lock, and --on-held skip that 
   const skipped = await run("-w", "0", "--on-held", "skip", "-v");
   assertEquals([skipped.code, skipped.stdout], [0, ""]);
   assertMatch(skipped.stderr, /^hasp: skipped "backup": holder [\da-f]{8}$/m);
+  await onAll(servers, "SET", "backup", "data"); // else it would be skipped each time, for ever
+  const blocked = await run("-w", "0", "--on-held", "skip");
+  assertEquals([blocked.code, blocked.stdout], [120, ""]);
+  assertMatch(blocked.stderr, /^hasp: Cannot acquire lock "backup": its key has no TTL, so no /m);
 });
 
 test("hasp run --json says the same, and its errors, in lines of JSON", async (servers) => {

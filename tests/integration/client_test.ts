@@ -65,7 +65,7 @@ const TROUBLES: readonly Trouble[] = [
         [Symbol.asyncDispose]: () => server.stop(),
       };
     },
-    cause: /could not be made: /,
+    cause: /could not be made \(a server without TLS needs redis:\/\/\): /,
     isSilent: true,
   },
   {

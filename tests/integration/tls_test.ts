@@ -124,7 +124,8 @@ Deno.test("connect() with rediss:// rejects in time where the port speaks no TLS
   const error = await assertRejects(() => connecting, ConnectionError);
   assertEquals(
     error.message,
-    `Connection to ${address} could not be made: ${(error.cause as Error).message}`,
+    `Connection to ${address} could not be made (a server without TLS needs redis://): ` +
+      (error.cause as Error).message,
   );
 });
 
@@ -134,7 +135,8 @@ Deno.test("connect() with redis:// rejects where the port speaks TLS only", asyn
   const error = await assertRejects(() => connect(address), ConnectionError);
   assertEquals(
     error.message,
-    `Connection to ${address} was lost: ${(error.cause as Error).message}`,
+    `Connection to ${address} was lost (a server with TLS needs rediss://): ` +
+      (error.cause as Error).message,
   );
 });
 
@@ -152,7 +154,10 @@ for (const as of [undefined, "client"] as const) {
       const error = await assertRejects(() => connect(addressOf(server), options), ConnectionError);
       assertEquals(
         error.message,
-        `Connection to ${addressOf(server)} could not be made: ${NO_ANSWER}`,
+        `Connection to ${
+          addressOf(server)
+        } could not be made (a server without TLS needs redis://): ` +
+          NO_ANSWER,
       );
       assertEquals((error.cause as Error).message, NO_ANSWER);
     },

@@ -37,6 +37,10 @@ for (
     assertEquals([error.resources, error.votes], [resources, VOTES]);
     assert(error.resources !== resources && error.votes !== VOTES); // a listener may change them
     assertStrictEquals(error.cause, cause);
+    // what a log has if it is written as JSON; a console shows the votes' errors as the cause
+    const { message, votes } = JSON.parse(JSON.stringify(error));
+    assertEquals([message, votes.length], ["Cannot", 5]);
+    assertEquals(Object.keys(error).includes("votes"), false);
   });
 }
 
@@ -74,7 +78,7 @@ Deno.test("voteCount() says how many did what, and how many are needed", () => {
     .map((outcome) => ({ node: "a", outcome, elapsedMs: 1 }));
   assertEquals(
     voteCount(votes, 4, "inspect"),
-    "3 of 4 nodes answered, 2 held, 1 free, 1 timed out, 3 are needed",
+    "3 of 4 nodes answered, 2 held, 1 free, 1 timed out, 3 are needed to agree",
   );
 });
 
@@ -103,7 +107,7 @@ for (
     const count = voteCount(votes, 3, "release");
     assertEquals(made.message, `Cannot release lock "a": ${count}${error}`);
     assertEquals(made.cause instanceof AggregateError, votes.some((vote) => "error" in vote));
-    const noted = quorumError("acquire", ["a"], votes, 3, "but too late");
+    const noted = quorumError("acquire", ["a"], votes, 3, ", but too late");
     assertEquals(
       noted.message,
       `Cannot acquire lock "a": ${voteCount(votes, 3)}, but too late${error}`,

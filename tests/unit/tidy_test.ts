@@ -22,7 +22,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   ["transport", /^src\/transport\//u, []],
   [
     "base",
-    /^src\/(bounded_map|console_view|credentials|errors|events|holder|messages|options|printable|process_name|resources|validate|to_error|vote|console_warnings)\.ts$/u,
+    /^src\/(bounded_map|console_view|credentials|errors|events|holder|messages|options|printable|process_name|resources|stackless|validate|to_error|vote|console_warnings)\.ts$/u,
     [
       "time",
     ],

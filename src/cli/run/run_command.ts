@@ -5,6 +5,7 @@
  */
 import process from "node:process";
 import { type Lock, LockHeldError, type Redlock, type Vote } from "../../../mod.ts";
+import { lockName } from "../../errors.ts";
 import { forceRelease } from "../../operate/mod.ts";
 import { systemClock } from "../../time/clock.ts";
 import { exitCodeOf, LOCK_LOST, SUCCESS } from "../exit_codes.ts";
@@ -103,10 +104,10 @@ export async function run(command: readonly string[], given: RunOptions): Promis
 /**
  * Acquires the lock; `undefined` if somebody else holds it and that is to be skipped. A denial does
  * not show that, because some nodes may deny while others fail. So a quorum is asked who holds the
- * resources.
+ * resources. A key with other data is held by nobody: the command would be skipped each time.
  *
- * @throws {LockHeldError} If nobody holds it by a quorum, or if somebody does and that is a
- * failure.
+ * @throws {LockHeldError} If nobody holds it by a quorum, if somebody does and that is a failure,
+ * or if a key in the way has other data.
  * @throws The reason of `signal`, if it aborts.
  */
 export async function acquire(
@@ -123,6 +124,12 @@ export async function acquire(
     signal.throwIfAborted();
     const holders = found.filter(({ held }) => held);
     if (any ? holders.length < found.length : holders.length === 0) throw error;
+    const index = found.findIndex(({ foreign }) => foreign);
+    if (index >= 0 && (!any || found.every(({ foreign }) => foreign))) {
+      const { foreign, votes } = found[index];
+      const message = `Cannot acquire ${lockName([resource[index]])}: its key ${foreign}`;
+      throw new LockHeldError(message, { resources: resource, votes });
+    }
     const holder = holderText(holders[0]);
     logEvent(options, { type: "skipped", resources: resource, holder });
     return undefined;

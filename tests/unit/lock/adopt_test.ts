@@ -146,7 +146,10 @@ test.handedOver("adopt() gives up if nobody has a quorum and the keys do not com
   const error = await cluster.rejection(cluster.redlock.adopt(token), 60_000);
   assertEquals(
     [error instanceof QuorumError, error.message],
-    [true, 'Cannot adopt lock "a": 1 of 3 nodes granted it, 2 denied, 2 are needed'],
+    [
+      true,
+      'Cannot adopt lock "a": 1 of 3 nodes granted it, 2 denied, 2 are needed; waited 10000 ms',
+    ],
   );
 });
 

@@ -150,11 +150,11 @@ Deno.test("inspect() without a result names the resource, counts the votes and h
   assertInstanceOf(error, QuorumError);
   assertEquals(
     error.message,
-    'Cannot inspect lock "a": 2 of 5 nodes answered, 1 held, 1 free, 2 failed, 1 timed out, 3 are needed; first error: node1 is down',
+    'Cannot inspect lock "a": 2 of 5 nodes answered, 1 held, 1 free, 2 failed, 1 timed out, 3 are needed to agree; first error: node1 is down',
   );
   assertEquals([error.code, error.resources], ["NO_QUORUM", ["a"]]);
   assertInstanceOf(error.cause, AggregateError);
-  assertEquals(error.cause.message, "node1 is down; node4 is down");
+  assertEquals(error.cause.message, "node1 is down; node2: no answer; node4 is down");
   assertEquals((await outcomeOf(clusterOf("hang hang free")) as QuorumError).cause, undefined);
 });
 

@@ -65,7 +65,7 @@ Deno.test("Lock.release() that fails gives its caller and its listener votes and
   );
   assertEquals([error.code, error.resources], ["NO_QUORUM", ["a"]]);
   assertInstanceOf(error.cause, AggregateError);
-  assertEquals(error.cause.message, "node1 is down");
+  assertEquals(error.cause.message, "node1 is down; node2: no answer");
   const event = cluster.events.at(-1);
   assert(event?.type === "release-failed");
   assertStrictEquals(event.error, error);

@@ -1,4 +1,4 @@
-import { assertEquals, assertInstanceOf } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertMatch } from "@std/assert";
 import { FAILED } from "../../../src/quorum/outcome.ts";
 import { LockHeldError, QuorumError } from "../../../src/errors.ts";
 import type { RedlockEvent } from "../../../src/events.ts";
@@ -67,6 +67,16 @@ test("acquire() says who is in its way, as far as it knows", async (cluster) => 
     'Cannot acquire locks "b", "c": someone else (web 3) holds it; waited 200 ms; one of their ' +
       `keys expires in 501 ms unless it is extended; ${DENIED}`,
   );
+  cluster.occupy("e", 700, `${"0".repeat(40)}:rs:me`);
+  assertMatch(
+    (await cluster.refusal({ waitMs: 200, label: "me" }, "e")).message,
+    /: this process, or one with its label \(me\), holds it; waited 200 ms;/,
+  );
+  await cluster.lock({ ttlMs: 10_000 }, "f");
+  assertMatch(
+    await messageOf(0, ["f", "g"]),
+    /: another call of this client has held lock "f" for 0 ms, and locks are not reentrant;/,
+  );
   cluster.nodes[0].set("a", "other");
   cluster.set("fail", 1);
   assertEquals(
@@ -125,7 +135,7 @@ test("acquire() fails at once if more than N - quorum nodes refuse for good", as
   assertInstanceOf(error, QuorumError);
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": 0 of 3 nodes granted it, 3 failed, 2 are needed; permanent error: node1: wrong password',
+    'Cannot acquire lock "a": 0 of 3 nodes granted it, 3 failed, 2 are needed; waited 0 ms; permanent error: node1: wrong password',
   );
   assertEquals(cluster.nowMs, startMs);
   assertEquals(cluster.eventTypes, ["attempt", "denied"]);

@@ -5,7 +5,7 @@ import { test } from "../../support/connection_bench.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { PING } from "../../support/fake_transport.ts";
 import type { OnChunk } from "../../../src/transport/transport.ts";
-import { LOST, NAME } from "../../support/stream_bench.ts";
+import { LOST, LOST_UNANSWERED, NAME } from "../../support/stream_bench.ts";
 
 // Losing it
 
@@ -23,7 +23,8 @@ for (const [refusal, passedMs] of [["NOPERM no", 0], ["MISCONF no", 0], ["ERR no
     await bench.submit(2);
     await bench.advance(passedMs);
     await bench.hangUp();
-    assertEquals(bench.replies[1], [2, LOST, "unknown"]);
+    const lost = refusal.startsWith("ERR") ? LOST_UNANSWERED : LOST;
+    assertEquals(bench.replies[1], [2, lost, "unknown"]);
   });
 }
 

@@ -30,7 +30,7 @@ Deno.test("a call that gives up behind other calls has no quorum if their last a
   assertInstanceOf(error, QuorumError);
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": 1 of 3 nodes granted it, 2 failed, 2 are needed; first error: node0 is down',
+    'Cannot acquire lock "a": 1 of 3 nodes granted it, 2 failed, 2 are needed; waited 100 ms; first error: node0 is down',
   );
   assertInstanceOf(error.cause, AggregateError);
   const denied = callers.events.at(-1);
