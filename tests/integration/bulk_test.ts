@@ -184,6 +184,13 @@ for (const { what, before = [], during, stays } of FAULTS) {
   });
 }
 
+test("a crowd that extends itself at the same time loses nothing", async (servers) => {
+  await using redlock = createRedlock(servers.urls, { ...LONG, ttlMs: 15_000, autoExtend: true });
+  const locks = await acquireMany(redlock);
+  await eventually(() => locks.every(({ extensions }) => extensions > 0));
+  assertEquals(locks.filter(({ held }) => !held).length, 0);
+});
+
 test("a crowd costs a server few commands to release", async (servers) => {
   await using redlock = createRedlock(servers.urls, LONG);
   const locks = await acquireMany(redlock);
