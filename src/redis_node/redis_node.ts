@@ -353,7 +353,7 @@ function isRepeatable({ operation: { kind }, request, group, whole }: Asked): bo
  * The reply for a request of several keys, which has one for each: an error if there is one, else 0
  * if one is 0, else 2 if one is 2, else 1. `null` if it cannot be read.
  */
-function replyForAll(reply: RawReply, count: number): RawReply {
+export function replyForAll(reply: RawReply, count: number): RawReply {
   const replies = Array.isArray(reply) ? reply : [reply];
   const error = replies.find((each) => each instanceof ReplyError);
   if (error || replies.length !== count || !replies.every(isNumber)) return error ?? null;

@@ -15,6 +15,7 @@ import {
   commandOf,
   detailOf,
   releaseOperation,
+  replyForAll,
 } from "../../src/redis_node/redis_node.ts";
 import { ADOPT } from "../../src/redis_node/scripts/adopt.ts";
 import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
@@ -359,10 +360,12 @@ export class KeyspaceNode implements QuorumNode {
     nodeIndex: number,
   ): void {
     if (reply instanceof ReplyError) return request.answer(nodeIndex, FAILED, reply);
-    const { kind } = operation;
+    const { kind, eachKey } = operation;
     const known = this.#known(request);
-    const outcome = operation.read(reply, known)!;
-    const detail = detailOf(outcome, reply, operation, known);
+    const { length } = request.keys;
+    const answer = eachKey && length > 1 ? replyForAll(reply, length) : reply;
+    const outcome = operation.read(answer, known)!;
+    const detail = detailOf(outcome, answer, operation, known);
     const guarded = outcome === GRANTED && (kind === "acquire" || kind === "extend");
     if (guarded && this.quarantined && request.guardMs) {
       return request.answer(nodeIndex, QUARANTINED);
