@@ -182,10 +182,8 @@ export class RespDecoder {
         return this.#complete(this.#integer(bytes, start + 1, last));
       case DOLLAR:
         return this.#openBulk(this.#length(bytes, start + 1, last, this.#bytesMax));
-      case MINUS: {
-        const text = this.#lineText(bytes, start + 1, last);
-        return this.#complete(stackless(() => new ReplyError(text, this.#secrets)));
-      }
+      case MINUS:
+        return this.#complete(this.#errorOf(this.#lineText(bytes, start + 1, last)));
       case ASTERISK:
         return this.#openArray(this.#length(bytes, start + 1, last, this.#elementsMax));
       default:
@@ -306,6 +304,11 @@ export class RespDecoder {
       this.#fail(`a reply has more than ${this.#elementsMax} elements`);
     }
     this.#array = { items: [], remaining: length, parent: this.#array, depth };
+  }
+
+  /** Apart, because a closure costs the function that has it memory, even where it is not made. */
+  #errorOf(text: string): ReplyError {
+    return stackless(() => new ReplyError(text, this.#secrets));
   }
 
   /**
