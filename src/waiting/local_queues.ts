@@ -95,8 +95,8 @@ export class LocalQueues {
    *
    * @param limitMs The longest wait, in milliseconds.
    * @param signal Ends the wait.
-   * @returns Whether it may go on: `caller` is the first now, or a reader before it has the lock, so
-   * that it may enter beside that. Else it has left the queue.
+   * @returns Whether it may go on: `caller` is the first now, or a reader before it has the lock,
+   * and it may enter beside that. Else it has left the queue.
    */
   async wait(
     localName: string,
