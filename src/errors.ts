@@ -59,7 +59,9 @@ export class RedlockError extends Error {
     super(message, details.cause === undefined ? {} : details);
     // copies, because a listener may change what it gets
     this.resources = [...details.resources];
-    Object.defineProperty(this, "votes", { value: [...details.votes ?? []] });
+    // like `message`, so that a subclass or a logger may replace it
+    const value = [...details.votes ?? []];
+    Object.defineProperty(this, "votes", { value, configurable: true, writable: true });
   }
 
   /** What `JSON.stringify` shows: the message, `votes` and everything else but stack and cause. */

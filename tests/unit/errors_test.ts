@@ -41,6 +41,8 @@ for (
     const { message, votes } = JSON.parse(JSON.stringify(error));
     assertEquals([message, votes.length], ["Cannot", 5]);
     assertEquals(Object.keys(error).includes("votes"), false);
+    Object.assign(error, { votes: [] }); // as a logger may that removes what it must not show
+    assertEquals(error.votes, []);
   });
 }
 
