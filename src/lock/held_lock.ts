@@ -295,7 +295,7 @@ export class HeldLock extends TimerEntry {
       this.#emitLost(reason, cause);
     });
     // mutation: lost-lock-blocks-its-client
-    this.#leaveLocalQueue();
+    this.#leaveLocalQueue(this.round);
   }
 
   /**
@@ -336,7 +336,7 @@ export class HeldLock extends TimerEntry {
     // mutation: giver-keeps-holding
     this.#endAs("handed over");
     this.#released = Promise.resolve(false);
-    this.#leaveLocalQueue();
+    this.#leaveLocalQueue(this.round);
     const { value, ttlMs, ageMs: heldMs } = round;
     const holder = holderOf(value);
     if (onEvent) {
@@ -346,9 +346,13 @@ export class HeldLock extends TimerEntry {
     return { value, ttlMs, keptMs, resources };
   }
 
-  /** Has the next call of this client for the keys ask for them. */
-  #leaveLocalQueue(): void {
-    this.client.localQueues.leave(keysName(this.round.keys), this);
+  /**
+   * Has the next call of this client for the keys ask for them.
+   *
+   * @param won See {@linkcode LocalQueues.leave}.
+   */
+  #leaveLocalQueue(won?: Round): void {
+    this.client.localQueues.leave(keysName(this.round.keys), this, won);
   }
 
   /** @throws {LockLostError} If the lock was lost, or its holder has ended it. */

@@ -23,18 +23,17 @@ export function undoAttempt(attempt: Round): void {
  * Has every node release what a round may have set, after everything that it was sent before.
  * Nobody waits for the answers; a node that cannot be reached now is asked when it is back. Left
  * out is a node that denied and where nothing may be set: it answered a plain `SET NX`, or put the
- * caller in its queue, where that stays.
+ * caller in its queue.
  *
  * @param round The round that may have set keys; nothing more is sent for it that could set one.
  * @param release The request.
  */
 export function takeBack(round: Round, release: QuorumRequest): void {
   round.cancel();
-  const leaves = release.ticket && !release.keepsTicket;
   round.nodeSet.nodes.forEach((node, nodeIndex) => {
     // mutation: undo-spares-no-node
     // mutation: undo-spares-what-may-be-set
-    if (round.deniedBy(nodeIndex) && !round.mayHaveKeys(nodeIndex) && !leaves) return;
+    if (round.deniedBy(nodeIndex) && !round.mayHaveKeys(nodeIndex)) return;
     node.release(release, nodeIndex);
   });
 }

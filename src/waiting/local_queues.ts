@@ -222,8 +222,10 @@ export class LocalQueues {
    * A call, or the lock, is done. If it was the first, the next call is.
    *
    * @param name The name of the queue that it is in; of a lock in shared mode, that of its keys.
+   * @param won The round that won the lock, if it was not released: a release takes the ticket out
+   * of the nodes' queues.
    */
-  leave(name: string, owner: Owner): void {
+  leave(name: string, owner: Owner, won?: Round): void {
     const readers = this.#readers.get(name);
     if (readers?.delete(owner) && readers.size === 0) this.#readers.delete(name);
     const queue = this.#queues.get(name);
@@ -232,13 +234,13 @@ export class LocalQueues {
     if (!queue || !next) {
       this.#remove(name);
       this.#queues.delete(name);
-      queue?.waiter?.leave();
+      queue?.waiter?.leave(won);
       return;
     }
     const [caller, goOn] = next;
     queue.calls.delete(caller);
     this.#owners.set(name, caller);
-    if (queue.waiter?.parked) this.dropWaiter(name);
+    if (queue.waiter?.parked) this.dropWaiter(name, won);
     goOn();
   }
 

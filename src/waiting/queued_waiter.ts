@@ -250,7 +250,7 @@ export class QueuedWaiter implements TicketListener {
   leave(won?: Round): void {
     this.#notifications.unregister(this.ticket.name, this.#keys);
     if (this.parked) this.resource.concede(this.#nowMs, this.#random);
-    else this.ticket.leave(won);
+    if (!this.parked || won) this.ticket.leave(won);
   }
 
   /**

@@ -231,9 +231,8 @@ export class Ticket implements QueueTicket {
   /**
    * Takes the ticket out of the queues.
    *
-   * @param won The round that won a key of the pool, or entered beside readers, if one did. Nodes
-   * that granted it have taken the ticket out; one that has not answered yet will do so, or will
-   * say that it has put the ticket in.
+   * @param won The round that won the lock, if one did. Nodes that granted it have taken the ticket
+   * out; one that has not answered yet will do so, or will say that it has put the ticket in.
    */
   leave(won?: Round): void {
     if (won) this.#hasWon = true;

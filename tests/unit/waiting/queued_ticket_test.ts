@@ -221,7 +221,7 @@ Deno.test("a client leaves the queues with its lock where it still was, and its 
   assertGreater(node.score(second), score);
 });
 
-Deno.test("a client leaves the queue where it still was if it closes, or its lock is lost", async () => {
+Deno.test("a client leaves the queue where it still was if it closes, or its lock is lost or handed over", async () => {
   const closed = await queuedOnOne();
   await closed.close();
   assertEquals(closed.queueLengths, [0, 0, 0]);
@@ -229,6 +229,9 @@ Deno.test("a client leaves the queue where it still was if it closes, or its loc
   lost.forget(0, 1);
   await lost.rejection(lost.locks.get("first")!.extend());
   assertEquals(lost.queueLengths, [0, 0, 0]);
+  const handedOver = await queuedOnOne();
+  handedOver.locks.get("first")!.handOver();
+  assertEquals(handedOver.queueLengths, [0, 0, 0]);
 });
 
 Deno.test("a call that polls takes the ticket of the call before it out of the queues", async () => {
