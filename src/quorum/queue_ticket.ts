@@ -9,6 +9,11 @@ export const POOL_SUFFIX = ".";
 /** The least and the greatest patience of a ticket, in milliseconds: see `scripts/queue.ts`. */
 export const PATIENCE_MS_MIN = 50;
 export const PATIENCE_MS_MAX = 1_000;
+/**
+ * How much earlier than the last ticket's a new ticket's score may be, or later than the node's
+ * time, in milliseconds.
+ */
+export const QUEUE_LEAD_MS = 250;
 
 /**
  * A ticket as a member of a queue, and what a message says behind it. The scripts read it by the

@@ -247,10 +247,10 @@ export class RestartGuard implements ReplyReceiver<WithheldVote | undefined> {
     const runsMs = receivedAtMs - this.#restartedMs;
     // how long it has lost nothing
     // mutation: emptied-node-counts
-    const keptMs = Math.min(runsMs, ageMs);
-    const remainingMs = request.guardMs! - keptMs;
+    const intactMs = Math.min(runsMs, ageMs);
+    const remainingMs = request.guardMs! - intactMs;
     if (remainingMs <= 0) {
-      const oldBelow = oldCountsBelow(timeMs, keptMs);
+      const oldBelow = oldCountsBelow(timeMs, intactMs);
       // A counter that may be an old one is withheld, so that counters are raised above it.
       // mutation: old-counters-believed
       const isOld = outcome === GRANTED && detail !== undefined && Number(detail) < oldBelow;
@@ -259,7 +259,7 @@ export class RestartGuard implements ReplyReceiver<WithheldVote | undefined> {
       return;
     }
     request.answer(nodeIndex, QUARANTINED, undefined, receivedAtMs);
-    const sinceMs = receivedAtMs - keptMs;
+    const sinceMs = receivedAtMs - intactMs;
     if (sinceMs <= this.#reportedMs + SAME_CAUSE_MS) return;
     this.#reportedMs = sinceMs;
     this.#onQuarantined({ reason: runsMs <= ageMs ? "restarted" : "emptied", remainingMs });
@@ -284,9 +284,9 @@ function stateIn(reply: RawReply): ServerState | undefined {
  * No client's clock decides this, so one that is wrong cannot raise counters.
  *
  * @param timeMs The node's clock.
- * @param keptMs For how long it cannot have lost anything, in milliseconds.
+ * @param intactMs For how long it cannot have lost anything, in milliseconds.
  * @returns Microseconds.
  */
-function oldCountsBelow(timeMs: number, keptMs: number): number {
-  return Math.ceil((timeMs - keptMs + COUNTER_LEAD_MS_MAX) * 1_000);
+function oldCountsBelow(timeMs: number, intactMs: number): number {
+  return Math.ceil((timeMs - intactMs + COUNTER_LEAD_MS_MAX) * 1_000);
 }

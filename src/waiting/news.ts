@@ -39,7 +39,10 @@ export class News {
     return this.notifiedBy !== 0 ? this.#ownPlace : this.#turnPlace;
   }
 
-  /** A node says that the ticket may have a key; only what is about the first such key counts. */
+  /**
+   * A node says that the ticket may have a key. Only the nodes that say so of the first such key
+   * are counted; a turn for any key is one that the ticket uses.
+   */
   onNotified(nodeIndex: number, place: number | undefined, isTurn: boolean): void {
     if (this.notifiedBy === 0) this.#ownPlace = place;
     if (place === this.#ownPlace) this.notifiedBy |= 1 << nodeIndex;

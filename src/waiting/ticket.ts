@@ -3,7 +3,12 @@
  *
  * @module
  */
-import { PATIENCE_MS_MAX, PATIENCE_MS_MIN, POOL_SUFFIX } from "../quorum/queue_ticket.ts";
+import {
+  PATIENCE_MS_MAX,
+  PATIENCE_MS_MIN,
+  POOL_SUFFIX,
+  QUEUE_LEAD_MS,
+} from "../quorum/queue_ticket.ts";
 import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
@@ -18,9 +23,6 @@ const PATIENCE_FACTOR = 4;
 const END_LATER_MS = 500;
 /** A ticket says no later end, in seconds: scripts read no number with an exponent. */
 const END_S_MAX = 1e15;
-/** How much too early its score may be, in milliseconds: as in queues that others stand in. */
-const LEAD_MS = 250;
-
 /** What a ticket is for. */
 export interface Wanted {
   /** The keys. */
@@ -71,10 +73,11 @@ export class Ticket implements QueueTicket {
   /** When the wait of its caller ends, in seconds since 1970 by the shared clock. */
   #endS = 0;
   /**
-   * The earliest time that its score may stand for, by the monotonic clock, until nodes have
-   * answered. Their clocks show then when that was: a queue that it comes to later believes it.
+   * When it was first sent, by the monotonic clock, until a quorum has answered. Then the nodes'
+   * clocks show when that was, and its score is moved back if it was too early: queues that it
+   * comes to later believe it.
    */
-  #leastMs = 0;
+  #firstSentMs: number | undefined;
   /**
    * Where it stands on each node that has put it in its queues, and has been able to notify it
    * since.
@@ -158,7 +161,7 @@ export class Ticket implements QueueTicket {
     this.#sentTo |= subscribed;
     this.#joinedOn = subscribed;
     if (this.score === 0) {
-      this.#leastMs = nowMs - LEAD_MS;
+      this.#firstSentMs = nowMs;
       this.score = Math.round(clock.at(nowMs) * 1_000);
       const patienceMs = Math.round(PATIENCE_MS_MIN + PATIENCE_FACTOR * clock.distanceMs);
       this.patienceMs = Math.min(patienceMs, PATIENCE_MS_MAX);
@@ -204,10 +207,13 @@ export class Ticket implements QueueTicket {
     if (positions.length + granted < quorum) return undefined;
     // Nodes that granted have put the ticket back with its own score.
     const scores = sorted(positions.map(({ score }) => score), Array(granted).fill(this.score));
-    const leastUs = Math.round(this.#notifications.clock.at(this.#leastMs) * 1_000);
     // mutation: scores-stay-apart
-    this.score = Math.max(this.score, scores[quorum - 1], leastUs);
-    this.#leastMs = -Infinity;
+    this.score = Math.max(this.score, scores[quorum - 1]);
+    if (this.#firstSentMs !== undefined) {
+      const leastMs = this.#notifications.clock.at(this.#firstSentMs) - QUEUE_LEAD_MS;
+      this.score = Math.max(this.score, Math.round(leastMs * 1_000));
+      this.#firstSentMs = undefined;
+    }
     this.agreed = true;
     const timesMs = sorted(positions.map((one) => one.remainingMs), Array(granted).fill(0));
     // those that have not answered may have nothing in the way

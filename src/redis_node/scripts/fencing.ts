@@ -22,7 +22,7 @@ export const COUNTER_PREFIX = "hasp:fence:";
 const HINT_TOLERANCE_US = 60_000_000;
 /**
  * A counter that is further behind the clock than this, in microseconds, is set to the clock when
- * it is used: a day.
+ * {@linkcode ACQUIRE_COUNTED} uses it: a day.
  */
 export const COUNTER_AGE_US_MAX = 86_400_000_000;
 /**

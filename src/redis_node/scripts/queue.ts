@@ -70,6 +70,7 @@
 import {
   PATIENCE_MS_MAX,
   PATIENCE_MS_MIN,
+  QUEUE_LEAD_MS,
   type QueueMessage,
   type QueuePosition,
   splitTicket,
@@ -81,11 +82,6 @@ import { isNumber, lua } from "./script.ts";
 export const VALUE_BYTES_MAX = 999;
 /** How long a queue lives after a ticket was last put into it, in milliseconds. */
 export const QUEUE_TTL_MS = 180_000;
-/**
- * How much earlier than the last ticket's a new ticket's score may be, or later than the node's
- * time, in milliseconds.
- */
-export const QUEUE_LEAD_MS = 250;
 const QUEUE_LEAD_US = QUEUE_LEAD_MS * 1_000;
 /** How much later than the watcher before it a watcher is to ask at least, in milliseconds. */
 const WATCH_STEP_MS = 50;

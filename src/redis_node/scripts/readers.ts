@@ -38,16 +38,20 @@ export const READERS_PREFIX = "hasp:readers:";
 export const READERS_LUA: string = /* @__PURE__ */ lua(
   // Drops readers whose deadline is over, and gives the key and the set the latest deadline of the
   // others: they have it if that of a reader which has `left` was earlier. Without others, deletes
-  // the key, and returns true.
+  // the key. Returns whether the key is free then.
   `local function settle(key, left)
   local readers = 'hasp:readers:' .. key
   redis.call('ZREMRANGEBYSCORE', readers, '-inf', nowMs())
   local latest = redis.call('ZRANGE', readers, '-1', '-1', 'WITHSCORES')[2]
-  if not latest then return redis.call('DEL', key) end
+  if not latest then
+    redis.call('DEL', key)
+    return true
+  end
   if left and tonumber(left) < tonumber(latest) then return false end
   local ttl = string.format('%.0f', latest - nowMs())
   redis.call('PEXPIRE', key, ttl)
   redis.call('PEXPIRE', readers, ttl)
+  return false
 end`,
   // A reader's deadline; 0 if it has none, or if it is over.
   `local function deadlineMs(key, value)
@@ -149,7 +153,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "4f19519e8ce0ec04a1232e59a88e7904326a7c90",
+  sha1: "9b07add3735d15a14226edb023976342871928da",
 };
 
 /**
@@ -187,5 +191,5 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "78777aa2d5981d169d4d16d60d9cf2e760b21ff9",
+  sha1: "9603819ba3998e244e98bd9fbdfdb44df436feee",
 };

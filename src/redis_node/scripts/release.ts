@@ -105,7 +105,8 @@ local function takeOff(key)
   if type(deadline) ~= 'string' then return false, found end
   local held = tonumber(deadline) > nowMs()
   redis.call('ZREM', readers, value)
-  return held, not (held and settle(key, deadline)) and found
+  local isFree = held and settle(key, deadline)
+  return held, not isFree and found
 end`,
     // Does so with all keys; an error is returned at the end.
     `local held, left, count, failure = {}, {}, 0, nil
@@ -120,9 +121,9 @@ end`,
     () =>
       `local pooled, waiting = ticket and ticket:sub(-1) == '.', false
 for index, key in ipairs(KEYS) do
-  local queue, own, changed, back = 'hasp:queue:' .. key, pooled and ticket .. index or ticket, held[index], nil
+  local queue, own = 'hasp:queue:' .. key, pooled and ticket .. index or ticket
+  local changed, back = held[index], score and own
   if score then
-    back = own
     if count > 0 and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
       redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
     end
@@ -135,9 +136,10 @@ for index, key in ipairs(KEYS) do
     waiting = notifyReaders(key, back) or waiting
   end
 end
-return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0`,
+local isHeld = count == (pooled and 1 or #KEYS)
+return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "f43f429513b02bc8c5ff5c201c81dde0e4bd1a0e",
+  sha1: "cc45c136a6473a266dbcaae74608c443e548254d",
 };
 
 /**
@@ -172,5 +174,5 @@ for _, key in ipairs(KEYS) do
 end
 return count == #KEYS and 1 or 0`,
   ),
-  sha1: "036ac99b123e853ee31cc184c09071b8bf00d389",
+  sha1: "bb7df985de1e420e76edbc9a1ef6dc3ab894c513",
 };

@@ -33,6 +33,10 @@
  * values; *fence* `hasp:fence:k`, a counter; and *turn* `hasp:turn:k`, the ticket whose turn it is.
  * For the ticket of a pool there is also the key that it has its turn for, under its own name.
  *
+ * An error of `redis.call` is the reply of the script. So a script calls by `redis.pcall` what must
+ * not keep it from setting or deleting keys: what concerns others, such as their queue, and what a
+ * server may refuse.
+ *
  * Numbers in the Lua are interpolated from constants. Where a command gets one, it is quoted: a
  * server takes half a command's time to write a number as a text. Names are written out, so that a
  * reader sees them; a test compares them.
@@ -84,7 +88,10 @@ export interface Operation<Content = QuorumRequest> extends Partial<Script> {
    * and replies a list if there are several. So it can have the keys of many requests.
    */
   readonly eachKey?: boolean;
-  /** `ARGV`: what its script gets behind the keys. Without a script, the whole command. */
+  /**
+   * `ARGV`: what its script gets behind the keys. Without a script, the whole command. Where it is
+   * for `eachKey`, it does without `this`.
+   */
   argv(content: Content): string[];
   /**
    * What a reply that is no error means; `undefined` if the operation is never answered like this.

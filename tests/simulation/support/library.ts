@@ -27,7 +27,8 @@ export {
   SHARED,
 } from "../../../src/redis_node/scripts/readers.ts";
 export { KEEP, RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
-export { QUEUE_LEAD_MS, queueOf, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";
+export { QUEUE_LEAD_MS } from "../../../src/quorum/queue_ticket.ts";
+export { queueOf, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";
 export type { ConnectionState, ServerState } from "../../../src/testing/commands/command.ts";
 export { runCommand } from "../../../src/testing/commands/commands.ts";
 export { CommandClock } from "../../../src/testing/server/command_clock.ts";
