@@ -358,6 +358,8 @@ function registerFaults(
     expect(error instanceof main.QuorumError, `not a QuorumError: ${error}`);
     expectSame(error.code, "NO_QUORUM", "code");
     expectSame(error.votes.filter(({ outcome }) => outcome === "failed").length, 3, "failed nodes");
+    const { message, stack } = error.cause as Error; // of a cause, loggers show the stack alone
+    expect(`${stack}`.includes(message), `the cause is shown as ${stack}`);
   });
 }
 
