@@ -79,7 +79,7 @@ export interface QuorumRequest extends LockRequest, RequestDetails {
   readonly wanted: boolean;
   /**
    * Whether it may have been sent and its release was asked for since: then a node must not send it
-   * a second time. Only requests to a published node have it: a round is `wanted` no longer.
+   * a second time. Only requests to a published node have it: an attempt of ours is cancelled.
    */
   readonly undone?: boolean;
   /** Storage that all nodes of one kind can share for this request, such as the encoded command. */
