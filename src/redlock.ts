@@ -129,8 +129,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * trips. So of callers that ask together, one wins.
    *
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
-   * @param options Options that replace the client's own for this call; of `waitMs`, which has no
-   * effect here, TypeScript warns.
+   * @param options Options that replace the client's own for this call, without `waitMs`, which
+   * has no effect here.
    * @returns The lock, or `undefined` if somebody else holds it, or if it is in its cooldown
    * (`cooldownMs`).
    * @throws What {@linkcode acquire} throws, except for `LockHeldError`.

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertInstanceOf, assertMatch, assertRejects } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { createRedlock, type Lock, QuorumError, type Vote } from "../../mod.ts";
+import { check } from "../../src/operate/mod.ts";
 import { ReplyError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { answering, startFakeServer } from "../support/fake_server.ts";
@@ -154,6 +155,9 @@ const endless = new Map<string, Promise<unknown>>();
 /** Redis 6 cannot be asked to answer early while it loads. */
 const old = (await serverVersion()).startsWith("Redis server v=6.");
 
+/** Errors of every write, which `check()` reports with what helps. */
+const UNWRITABLE = ["MISCONF", "OOM", "NOREPLICAS"];
+
 for (const { prefix, reason, text, start } of FAILINGS) {
   if (old && prefix === "LOADING") continue;
   test(`${prefix}: ${reason} fails one vote of three, and the lock works`, async (servers) => {
@@ -166,6 +170,10 @@ for (const { prefix, reason, text, start } of FAILINGS) {
     assert(await lock.release());
     const several = await redlock.acquire(["invoice:42", "invoice:43"], { waitMs: 0 });
     assert(await several.release());
+    if (UNWRITABLE.includes(prefix)) {
+      const report = await check(redlock);
+      assertEquals(report.nodes.map(({ refused }) => refused?.SET), [prefix, undefined, undefined]);
+    }
     await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), [0, 0]));
   });
 }
