@@ -94,7 +94,7 @@ import {
 import { renew } from "./renewal.ts";
 import { undoAttempt } from "./release.ts";
 
-/** What the event of a call that ends without a lock calls its errors, by their codes. */
+/** By the code of its error, the `reason` in the event of a call that ends without a lock. */
 const REASONS = {
   LOCK_HELD: "held",
   NO_QUORUM: "no-quorum",

@@ -5,10 +5,10 @@
  * it since it last asked ({@linkcode News}), and how clients of other libraries share the lock
  * ({@linkcode ContendedResource}). Whose turn it is, only the nodes know.
  *
- * **When it asks**: at the earliest of four times, because a notification is a hint and never more.
- * Enough nodes have notified it (`#followMs`), another's turn is over ({@linkcode News.turnEndMs}),
- * it is time by what nodes have answered (`#answeredMs`), or because of which of them can notify it
- * (`#pollMs`).
+ * **When it asks**: at the earliest of four times, because a notification is a hint and never more:
+ * when it follows what enough nodes have sent (`#followMs`), when another's turn is over
+ * ({@linkcode News.turnEndMs}), a time that follows from what nodes have answered (`#answeredMs`),
+ * and one that follows from which of them can notify it (`#pollMs`).
  *
  * **In which order.** `nextTicket` begins an attempt, and new {@linkcode News}. If the attempt
  * fails, `wait` begins with none of these times. What nodes have sent (`#planByNews`) and answered
