@@ -66,8 +66,7 @@ export class RedlockError extends Error {
 
   /** What `JSON.stringify` shows: the message, `votes` and everything else but stack and cause. */
   toJSON(): object {
-    const { message, votes } = this;
-    return { ...this, message, votes };
+    return { ...this, message: this.message, votes: this.votes };
   }
 }
 
