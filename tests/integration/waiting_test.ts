@@ -113,6 +113,37 @@ for (const fault of ["stopped", "stopped and killed after it was notified", "kil
   });
 }
 
+for (const fault of ["SIGSTOP", "SIGKILL"] as const) {
+  test(`five processes at the head of the queue that get ${fault} keep a free lock for 1.5 s at the most, beside a client that subscribes to all channels`, async (servers) => {
+    await using clients = openClients(servers.urls, 3);
+    await using stack = new AsyncDisposableStack();
+    for (const server of servers) { // by it, every notification has a receiver
+      const { port, username, password } = server.admin;
+      const everything = stack.use(await Deno.connect({ hostname: "127.0.0.1", port }));
+      const login = username === undefined ? "" : `AUTH ${username} ${password}\r\n`;
+      await everything.write(new TextEncoder().encode(`${login}PSUBSCRIBE *\r\n`));
+    }
+    await eventually(async () => {
+      assertEquals(await onAll(servers, "PUBSUB", "NUMPAT"), [1, 1, 1, 1, 1]);
+    });
+    const lock = await clients[0].acquire("job");
+    const stuck = [];
+    for (let place = 1; place <= 5; place++) {
+      const program = await startWaiter({ urls: servers.urls, resource: "job", ttlMs: TTL_MS });
+      stuck.push(stack.use(program));
+      await program.write("ask");
+      await queueOfLength(servers, QUEUE, place);
+    }
+    const next = await lineUp(clients[1], "job", servers, 6);
+    const last = await lineUp(clients[2], "job", servers, 7);
+    for (const { pid } of stuck) Deno.kill(pid, fault);
+    await lock.release();
+    const winners = [next.acquiring, last.acquiring];
+    await Promise.race(winners.map((won) => soon(won, TAKEN_WITHIN_MS)));
+    await Promise.all(winners.map(async (won) => (await soon(won, 2 * TAKEN_WITHIN_MS)).release()));
+  });
+}
+
 /**
  * Has tickets arrive in a queue, all at once; returns what each cost the server, in microseconds.
  */
