@@ -383,13 +383,14 @@ export class Connection implements WireOwner, DialerOwner {
   }
 
   /**
-   * What may be wrong, if the server has not answered on this connection: one with TLS ends it when
-   * it gets plain text, and one without waits for the rest. A subscription is behind another
-   * connection, which works.
+   * What may be wrong, if the server was asked and has not answered on this connection: one with
+   * TLS ends it when it gets plain text, and one without waits for the rest. A subscription is
+   * behind another connection, which works.
    */
   #tlsHint(kind: RedisAddress["kind"], needs: string): string {
-    const { accepted, address } = this.#dialer;
-    const other = accepted || address.kind !== kind || this.#options.takesMessage;
+    const { accepted, address, awaited } = this.#dialer;
+    const other = accepted || awaited !== "answer" || address.kind !== kind ||
+      this.#options.takesMessage;
     return other ? "" : ` (a server ${needs}://)`;
   }
 

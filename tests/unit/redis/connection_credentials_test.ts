@@ -79,12 +79,14 @@ for (
 
 test("Connection waits for credentials for connectTimeoutMs, and does nothing with those that come later", async (bench) => {
   const waiting: ((credentials: { password: string }) => void)[] = [];
-  bench.use({ credentials: () => new Promise((resolve) => waiting.push(resolve)) });
+  bench.use({ credentials: () => new Promise((resolve) => waiting.push(resolve)) }, "rediss://h");
   await bench.submit(1);
   await bench.advance(1_100);
   assertEquals(bench.replies, [[
     1,
-    `Connection to ${NAME} could not be made: no credentials within 1000 ms`,
+    `Connection to ${
+      NAME.replace("redis", "rediss")
+    } could not be made: no credentials within 1000 ms`,
     "not-sent",
   ]]);
   bench.network.mode = "wait";
