@@ -47,9 +47,7 @@ export function readReply(
   commands: Commands = [args],
 ): RawReply | undefined {
   try {
-    // one of a script for several keys may have errors in it
-    const error = [returned].flat().find((part) => part instanceof Error);
-    if (error) return replyErrorOf(error, commands);
+    if (returned instanceof Error) return replyErrorOf(returned, commands);
     const [name, script] = args;
     return replyTo(script === GET_LUA ? "GET" : name, plainReply(returned, DEPTH_MAX));
   } catch {

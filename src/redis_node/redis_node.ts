@@ -350,14 +350,13 @@ function isRepeatable({ operation: { kind }, request, group, whole }: Asked): bo
 }
 
 /**
- * The reply for a request of several keys, which has one for each: an error if there is one, else 0
- * if one is 0, else 2 if one is 2, else 1. `null` if it cannot be read.
+ * The reply for a request of several keys, which is an error or has one for each: 0 if one is 0,
+ * else 2 if one is 2, else 1. `null` if it cannot be read.
  */
 export function replyForAll(reply: RawReply, count: number): RawReply {
-  const replies = Array.isArray(reply) ? reply : [reply];
-  const error = replies.find((each) => each instanceof ReplyError);
-  if (error || replies.length !== count || !replies.every(isNumber)) return error ?? null;
-  return replies.includes(0) ? 0 : Math.max(...replies);
+  if (reply instanceof ReplyError) return reply;
+  if (!Array.isArray(reply) || reply.length !== count || !reply.every(isNumber)) return null;
+  return reply.includes(0) ? 0 : Math.max(...reply);
 }
 
 /** How a request for a lock is put to a node; `queues` if its ticket is to stand in the queues. */
@@ -483,9 +482,7 @@ export function commandOf<Content extends Pick<QuorumRequest, "keys" | "pool">>(
 ): string[] {
   const rest = operation.argv(content);
   if (operation.sha1 === undefined) return rest;
-  const keys = keysOf(content);
-  const all = operation.eachKey && keys.length > 1 ? Array(keys.length).fill(rest).flat() : rest;
-  return callOf(operation as Script, keys, all, whole);
+  return callOf(operation as Script, keysOf(content), rest, whole);
 }
 
 function callOf(

@@ -2,9 +2,9 @@
  * Many locks of one client at once, on real servers: nothing is refused for crowding, and nothing
  * stays.
  */
-import { assertEquals, assertLess } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertLess, assertRejects } from "@std/assert";
 import { createRedlock, type Lock, type Redlock, type RedlockOptions } from "../../mod.ts";
-import { connect, type RedisClient, type Reply } from "../../src/redis/mod.ts";
+import { connect, type RedisClient, type Reply, ReplyError } from "../../src/redis/mod.ts";
 import { ROUNDS_MAX } from "../../src/quorum/round.ts";
 import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
 import { RELEASE } from "../../src/redis_node/scripts/release.ts";
@@ -233,8 +233,11 @@ for (
 ) {
   test(`${what} replies and does for each of many keys what it does for one`, async (servers) => {
     await using clients = new AsyncDisposableStack();
-    const [first, second] = await Promise.all(servers.slice(0, 2).map(({ url }) => connect(url)));
-    for (const client of [first, second]) clients.use(client);
+    const [first, second] = await Promise.all(
+      servers.slice(0, 2).map(async (server) => {
+        return clients.use(await connectWithout("exists", server)); // as good as a right that is there
+      }),
+    );
     const call = (client: RedisClient, names: string[], all: string[]) =>
       client.send(["EVAL", script.source, names.length, ...names, ...all]);
     const keys = CASES.map((_, index) => `key:${index}`);
@@ -258,6 +261,40 @@ for (
       assertLess(Math.abs(life - other), 10_000, key);
     }
   });
+}
+
+test("RELEASE and EXTEND reply the error about one of the keys of a lock", async ([server]) => {
+  await using client = await connect(server.url);
+  for (const [script, args] of [[EXTEND, [VALUE, "120000"]], [RELEASE, [VALUE]]] as const) {
+    await server.command("SET", "mine", VALUE, "PX", "60000");
+    await server.command("RPUSH", "list", "x");
+    for (const queue of ["DEL", "INCR"]) { // without and with waiters
+      await server.command(queue, "hasp:queue:list");
+      const called = client.send(["EVAL", script.source, 3, "mine", "list", "gone", ...args]);
+      const error = await assertRejects(() => called, ReplyError);
+      assertEquals(kindOf(error), "WRONGTYPE");
+    }
+  }
+  assertEquals(await server.command("EXISTS", "mine"), 0);
+});
+
+test("RELEASE replies for many keys which of them it may not read", async ([server]) => {
+  await using client = await connectWithout("get", server);
+  using waiter = await Deno.connect({ port: server.port });
+  await waiter.write(new TextEncoder().encode("SUBSCRIBE hasp:wake:x\r\n"));
+  await waiter.read(new Uint8Array(100));
+  await server.command("SET", "mine", VALUE);
+  await server.command("ZADD", "hasp:queue:gone", `${Date.now()}000`, "x:1:50");
+  const call = ["EVAL", RELEASE.source, 2, "mine", "gone", VALUE, OTHER];
+  const [mine, gone] = await client.send(call) as Reply[];
+  assertEquals(mine, 1);
+  assertInstanceOf(gone, ReplyError);
+});
+
+/** A connection as a user who may do all but one. */
+async function connectWithout(right: string, server: RedisServer): Promise<RedisClient> {
+  await server.command("ACL", "SETUSER", right, "on", ">pw", "~*", "&*", "+@all", `-${right}`);
+  return connect(server.url.replace("//", `//${right}:pw@`));
 }
 
 /** A reply, and of an error the first word. */

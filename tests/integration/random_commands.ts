@@ -300,6 +300,7 @@ const queueScript = weighted(
       return [RELEASE.source, String(parts.length), ...words];
     }),
   ],
+  [1, fc.tuple(locks, holder).map(([keys, value]) => [RELEASE.source, ...keys, value])],
   [
     7,
     fc.tuple(locks, holder, parting)

@@ -17,7 +17,8 @@ export function extendArgs({ value, ttlMs }: QuorumRequest): string[] {
 
 /**
  * Gives each key that holds its value its TTL, if it would live shorter. Replies for each key: 1 if
- * it holds the value, 2 if it is missing, 0 if it holds another value.
+ * it holds the value, 2 if it is missing, 0 if it holds another value. Keys of one lock have one
+ * value and TTL, and an error about one of them is the reply.
  *
  * It never sets a key, because nothing that is not certain to be held may come back: the client
  * that asked may have lost the lock by the time that this runs. A missing key is set again by a
@@ -33,7 +34,7 @@ export const EXTEND: ScriptOperation = {
   source: `local found = KEYS[2] and redis.pcall('MGET', unpack(KEYS))
 local replies = found and {}
 for index, key in ipairs(KEYS) do
-  local value, ttl = ARGV[2 * index - 1], ARGV[2 * index]
+  local value, ttl = ARGV[2 * index - 1] or ARGV[1], ARGV[2 * index] or ARGV[2]
   local reply = found and found[index] or redis.pcall('GET', key)
   if reply == value then
     if redis.call('PTTL', key) < tonumber(ttl) then redis.call('PEXPIRE', key, ttl) end
@@ -41,10 +42,10 @@ for index, key in ipairs(KEYS) do
   elseif type(reply) ~= 'table' then
     reply = reply and 0 or 2
   end
-  if not found then return reply end
+  if not found or not ARGV[3] and type(reply) == 'table' then return reply end
   replies[index] = reply
 end
 return replies`,
-  sha1: "627772cc21f19196a5509676d4fee6905132b7c4",
+  sha1: "134cf8a02f8ed9c1de5ddb27efe6b21b165e0137",
   read: readExtended,
 };

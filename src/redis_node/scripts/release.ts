@@ -28,6 +28,7 @@ end`;
  * Deletes each key that holds its value. Replies for each key: 0 if it did not, 1 if it did, 2 if
  * it did and others wait. If a key is free then, gives the first in its queue the turn; but if it
  * was missing before, only if nobody has a turn. Without waiters it makes three calls for all keys.
+ * Keys of one lock have one value, and an error about one of them is the reply.
  */
 export const RELEASE: ScriptOperation<Release> = {
   kind: "release",
@@ -36,19 +37,20 @@ export const RELEASE: ScriptOperation<Release> = {
   read: readReleased,
   source: /* @__PURE__ */ lua(
     // Most releases are of one key that nobody waits for: they make no table, and no function.
-    `local replies
+    `local replies, failure
 if KEYS[2] then
   local found, held, queues = redis.pcall('MGET', unpack(KEYS)), {}, {}
   replies = {}
   for index, key in ipairs(KEYS) do
     local value = found[index] or redis.pcall('GET', key)
-    local holds = value == ARGV[index]
+    local holds = value == (ARGV[index] or ARGV[1])
     if holds then held[#held + 1] = key end
     replies[index] = holds and 1 or type(value) == 'table' and value or 0
+    failure = not ARGV[2] and type(value) == 'table' and value or failure
     queues[index] = 'hasp:queue:' .. key
   end
   if held[1] then redis.call('DEL', unpack(held)) end
-  if redis.pcall('EXISTS', unpack(queues)) == 0 then return replies end
+  if redis.pcall('EXISTS', unpack(queues)) == 0 then return failure or replies end
 else
   local key = KEYS[1]
   local reply = redis.call('GET', key) == ARGV[1] and 1 or 0
@@ -60,12 +62,12 @@ end`,
     ENSURE_TURN_LUA,
     `for index, key in ipairs(KEYS) do
   local held = replies[index] == 1
-  local isFree = held or redis.call('EXISTS', key) == 0
-  if isFree and ensureTurn(key, held) > 0 then replies[index] = 2 * replies[index] end
+  local isFree = held or redis.pcall('EXISTS', key) == 0
+  if isFree and ensureTurn(key, held) > 0 and held then replies[index] = 2 end
 end
-return KEYS[2] and replies or replies[1]`,
+return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "c2d83f2fb0c39bbe198fbaea29c903aac1f8c036",
+  sha1: "30cb03dd6ccb5f41ff1281a6dd82740e7412547a",
 };
 
 /**

@@ -84,8 +84,8 @@ export interface Operation<Content = QuorumRequest> extends Partial<Script> {
    */
   readonly queues?: boolean;
   /**
-   * Whether its script does the same for each key: it gets what `argv` returns for each of them,
-   * and replies a list if there are several. So it can have the keys of many requests.
+   * Whether its script does the same for each key, and replies a list if there are several. So it
+   * can have the keys of many requests: it gets what `argv` returns for each request.
    */
   readonly eachKey?: boolean;
   /**

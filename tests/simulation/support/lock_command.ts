@@ -40,7 +40,7 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
   ] as const).flatMap(([operation, { sha1, source }]) => [[sha1, operation], [source, operation]]),
 );
 
-/** How many arguments the scripts for many locks have for each key: the first is the value. */
+/** How many arguments the scripts for many locks have for each: the first is the value. */
 const VALUES_OF_GROUPS = new Map(
   ([
     ["release", 1, RELEASE],
@@ -59,7 +59,7 @@ function isOfReaders([, script]: readonly string[]): boolean {
 
 /**
  * What a request is about, where it is about locks: a group of releases, or of extensions, is about
- * each of them.
+ * each of them, and one of several keys about each key.
  */
 export function lockCommands(words: readonly string[]): LockCommand[] {
   const values = VALUES_OF_GROUPS.get(words[1]);
@@ -69,7 +69,7 @@ export function lockCommands(words: readonly string[]): LockCommand[] {
     operation: values.operation,
     ends: values.operation === "release",
     keys: [key],
-    value: words[3 + count + values.step * index],
+    value: words[3 + count + values.step * index] ?? words[3 + count],
   }));
 }
 

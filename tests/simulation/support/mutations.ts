@@ -251,7 +251,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "group-does-not-compare": [
     "releases of one tick do not compare",
-    ["local holds = value == ARGV[index]", "local holds = value"],
+    ["local holds = value == (ARGV[index] or ARGV[1])", "local holds = value"],
   ],
   "newcomers-overtake": [
     "newcomers pass those who wait",
@@ -301,8 +301,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "extension-sets-missing-keys": [
     "an extension sets missing keys",
     [
-      "local value, ttl = ARGV[2 * index - 1], ARGV[2 * index]",
-      "local value, ttl = ARGV[2 * index - 1], ARGV[2 * index]\n  redis.call('SET', key, value, 'NX', 'PX', ttl)",
+      "ARGV[2 * index] or ARGV[2]",
+      "ARGV[2 * index] or ARGV[2]\n  redis.call('SET', key, value, 'NX', 'PX', ttl)",
     ],
   ],
   "extension-shortens-ttl": [
