@@ -125,6 +125,8 @@ export class Connection implements WireOwner, DialerOwner {
    */
   #refusal: ReplyError | undefined;
   #state: State = "new";
+  /** Whether the server has ever accepted a connection. */
+  #known = false;
   #wire: Wire | undefined;
   #delivering = false;
   #downError: ConnectionError | undefined;
@@ -294,6 +296,7 @@ export class Connection implements WireOwner, DialerOwner {
   }
 
   #onAccepted(): void {
+    this.#known = true;
     this.#refusal = undefined;
     this.#dialer.accept();
     this.#options.onAccepted?.();
@@ -383,13 +386,13 @@ export class Connection implements WireOwner, DialerOwner {
   }
 
   /**
-   * What may be wrong, if the server was asked and has not answered on this connection: one with
-   * TLS ends it when it gets plain text, and one without waits for the rest. A subscription is
-   * behind another connection, which works.
+   * What may be wrong, if the server was asked and no connection was ever accepted: one with TLS
+   * ends it when it gets plain text, and one without waits for the rest. A subscription is behind
+   * another connection, which works.
    */
   #tlsHint(kind: RedisAddress["kind"], needs: string): string {
-    const { accepted, address, awaited } = this.#dialer;
-    const other = accepted || awaited !== "answer" || address.kind !== kind ||
+    const { address, awaited } = this.#dialer;
+    const other = this.#known || awaited !== "answer" || address.kind !== kind ||
       this.#options.takesMessage;
     return other ? "" : ` (a server ${needs}://)`;
   }

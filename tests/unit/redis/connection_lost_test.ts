@@ -28,6 +28,14 @@ for (const [refusal, passedMs] of [["NOPERM no", 0], ["MISCONF no", 0], ["ERR no
   });
 }
 
+test.open("Connection takes no server for one with TLS that has accepted a connection", async (bench) => {
+  await bench.hangUp();
+  await bench.nextStream();
+  await bench.hangUp();
+  await bench.submit(1);
+  assertEquals(bench.replies, [[1, LOST, "not-sent"]]);
+});
+
 // Connecting
 
 test("Connection stops connecting after connectTimeoutMs, and closes a stream that opens later", async (bench) => {
