@@ -129,15 +129,15 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * trips. So of callers that ask together, one wins.
    *
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
-   * @param options Options that replace the client's own for this call, without `waitMs`, which
-   * has no effect here.
+   * @param options Options that replace the client's own for this call; `waitMs` has no effect
+   * here.
    * @returns The lock, or `undefined` if somebody else holds it, or if it is in its cooldown
    * (`cooldownMs`).
    * @throws What {@linkcode acquire} throws, except for `LockHeldError`.
    */
   tryAcquire<F extends boolean = Fencing>(
     resource: string | readonly string[],
-    options?: Omit<RedlockOptions, "waitMs"> & { fencing?: F | undefined },
+    options?: RedlockOptions & { fencing?: F | undefined },
   ): Promise<LockOf<F> | undefined> {
     return begin(this, resource, options, "try") as Promise<LockOf<F> | undefined>;
   }
