@@ -134,6 +134,18 @@ test("a call asks for the one of several that nodes answered to be free for anot
   assertEquals([lock.resources, sent], [["b"], ["b queues", "b queues"]]);
 });
 
+test("a call asks when one of several expires, though another has taken the one that was free", async (cluster) => {
+  const lock = await cluster.lock(WAITS, NAMES); // "b"
+  for (const node of cluster.nodes) node.enqueue("b", "other:1");
+  cluster.occupy("a", 3_000);
+  await cluster.settle(lock.release()); // the turn for "b" begins
+  const acquiring = cluster.redlock.acquire(NAMES, WAITS);
+  await cluster.advance(10);
+  cluster.occupy("b", 60_000);
+  for (const node of cluster.nodes) node.notify(node.queue("b").at(-1)!, "taken", 60_000);
+  assertEquals((await cluster.settle(acquiring, 3_100)).resources, ["a"]);
+});
+
 test("a call polls while clients of other libraries have all, whose releases notify nobody", async (cluster) => {
   for (const name of NAMES) cluster.occupy(name, Infinity, "of another library");
   const acquiring = cluster.redlock.acquire(NAMES, WAITS);

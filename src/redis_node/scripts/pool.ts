@@ -112,12 +112,13 @@ end`,
     // would last.
     `local score, nowUs = scoreOf({ key }, own, asked, agreed)
 local text = string.format('%.0f', score)
-local heldMs, length, foreign, waitMs = -1, 0, 0, 0
+local heldMs, length, foreign, waitMs = -2, 0, 0, 0
 local ahead, reserved, reservedRank
 for index, each in ipairs(KEYS) do
   local pttl, rank, size = redis.call('PTTL', each), stand(each, ticket .. index, text)
   ahead, length = math.min(ahead or rank, rank), math.max(length, size)
   if pttl ~= -2 then
+    if heldMs < 0 or pttl ~= -1 and pttl < heldMs then heldMs = pttl end
     foreign = math.max(foreign, (holderOf(each)))
     if index == number then redis.call('DEL', 'hasp:turn:' .. each) end
   else
@@ -130,11 +131,11 @@ for index, each in ipairs(KEYS) do
       waitMs = whose and math.max(leftMs, 1) or patienceMs(redis.call('ZRANGE', 'hasp:queue:' .. each, 0, 0)[1])
     end
   end
-  if pttl ~= -1 and (heldMs == -1 or pttl < heldMs) then heldMs = pttl end
 end
+if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "c1ae0705adf4ecd174b128303b8bb05ce1d8832f",
+  sha1: "b5c79058fc524bc78af19313fabc89e58ea968bf",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -397,7 +397,7 @@ end`,
 type PositionReply = [
   /**
    * How long a key is held, as `PTTL` returns it: the longest time; of a pool the shortest. -2 if
-   * all are free, or one of the pool, but others are ahead.
+   * all are free, or one of the pool for the ticket.
    */
   heldMs: number,
   /**
