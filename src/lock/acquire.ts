@@ -84,12 +84,12 @@ import { HeldLock } from "./held_lock.ts";
 import { holderOf } from "../holder.ts";
 import { Lock } from "./lock.ts";
 import {
+  beginWait,
   type LockCall,
   modeOf,
   noQuorum,
   noteDenied,
   waitForOthers,
-  waitToAsk,
 } from "./lock_call.ts";
 import { renew } from "./renewal.ts";
 import { undoAttempt } from "./release.ts";
@@ -117,8 +117,8 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   let held: HeldLock | undefined;
   client.beginCall();
   try {
-    for (let wait; (wait = waitToAsk(call));) await wait;
     for (;;) {
+      for (let wait; (wait = beginWait(call));) await wait;
       if (!attempts.enter()) await waitForRoom(call);
       const round = beginAttempt(call);
       await ask(call, round); // step 2: until the votes are decided
@@ -129,7 +129,6 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       noteDenied(call, round);
       if (call.pool?.chooseAnother(round)) continue;
       await (call.adopts ? waitToAdopt(call, round) : waitForOthers(call, round));
-      for (let wait; (wait = waitToAsk(call));) await wait;
     }
   } catch (error) {
     return endWithout(call, error);
@@ -176,8 +175,8 @@ async function waitForRoom(call: LockCall): Promise<void> {
 
 /** Begins an attempt, before its first byte is sent. */
 function beginAttempt(call: LockCall): Round {
-  const { client, settings: { ttlMs, label, fencing }, pool, waiter } = call;
-  const ticket = waiter?.nextTicket(call.leftMs());
+  const { client, settings: { ttlMs, label, fencing }, pool } = call;
+  const ticket = client.localQueues.waiterOf(call)?.nextTicket(call.leftMs());
   const details = detailsOf(call, ticket);
   // mutation: one-value-for-all-attempts
   // mutation: adopted-value-kept

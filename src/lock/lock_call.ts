@@ -1,7 +1,7 @@
 /**
  * One call for a lock: what it asks for, how it waits, and how it ends without a lock.
  *
- * Before an attempt it waits until nothing is in its way ({@linkcode waitToAsk}): behind the
+ * Before an attempt it waits until nothing is in its way ({@linkcode beginWait}): behind the
  * earlier calls of this client (`waiting/local_queues.ts`), and for the end of a cooldown. After an
  * attempt that was denied it first waits for those who hold the lock ({@linkcode waitForOthers},
  * `waiting/queued_waiter.ts`).
@@ -18,7 +18,7 @@ import { backoffMs } from "../time/backoff.ts";
 import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
 import { keysName, readersName } from "../resources.ts";
-import type { QueuedWaiter } from "../waiting/queued_waiter.ts";
+import type { WaitingCall } from "../waiting/queued_waiter.ts";
 import type { ClientState } from "./client_state.ts";
 import type { HandedOver } from "./hand_over_token.ts";
 import { HeldLock } from "./held_lock.ts";
@@ -44,7 +44,7 @@ const SPLIT_PAUSE_MS_MIN = 8;
 export type Purpose = "acquire" | "try" | "use";
 
 /** A call for a lock. */
-export class LockCall {
+export class LockCall implements WaitingCall {
   readonly client: ClientState;
   readonly settings: Settings;
   readonly resources: readonly string[];
@@ -66,10 +66,6 @@ export class LockCall {
   readonly adopts: HandedOver | undefined;
   /** Set if the lock is in shared mode. */
   readonly mode: "shared" | undefined;
-  /**
-   * Whether a call in shared mode that it was behind has the lock now: its next attempt passes
-   * those that wait.
-   */
   entersAtOnce = false;
   /** How many attempts were made. */
   attempts = 0;
@@ -82,8 +78,6 @@ export class LockCall {
   split = false;
   /** How often it paused because of a split vote. */
   retries = 0;
-  /** How it waits among other clients, if it has waited and does not poll. */
-  waiter: QueuedWaiter | undefined;
   /** When it began, by the monotonic clock. */
   readonly #sinceMs: number;
 
@@ -196,15 +190,15 @@ export class LockCall {
 }
 
 /**
- * Waits for one thing that is in the way of the next attempt: an earlier call of this client, a
- * cooldown, or, if other clients are to be joined in the nodes' queues, that nodes can notify this
- * client. To be called again after each wait.
+ * Begins to wait for one thing that is in the way of the next attempt: an earlier call of this
+ * client, a cooldown, or, if other clients are to be joined in the nodes' queues, that nodes can
+ * notify this client. To be called again after each wait.
  *
- * @returns What must be awaited; `undefined` if nothing is in the way.
+ * @returns The wait; `undefined` if nothing is in the way, and the call may ask.
  * @throws The refusal, if the wait of the call is over.
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
-export function waitToAsk(call: LockCall): Promise<void> | undefined {
+export function beginWait(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, localName, mode } = call;
   call.throwIfEnded();
   if (call.entersAtOnce) return undefined;
@@ -219,9 +213,8 @@ export function waitToAsk(call: LockCall): Promise<void> | undefined {
     if (call.leftMs() <= 0) throw refusal(call);
     return waitForCooldown(call);
   }
-  if (!joins || call.waiter) return undefined;
-  call.waiter = localQueues.waiterFor(call);
-  return call.waiter?.ready(call.leftMs());
+  if (!joins || localQueues.waiterOf(call)) return undefined;
+  return localQueues.waiterFor(call)?.ready(call.leftMs());
 }
 
 /**
@@ -229,13 +222,12 @@ export function waitToAsk(call: LockCall): Promise<void> | undefined {
  * has the lock, so that it may enter beside that.
  */
 async function waitBehind(call: LockCall): Promise<void> {
-  const { client: { localQueues }, settings: { signal }, localName } = call;
-  if (!await localQueues.wait(localName, call, call.leftMs(), signal)) {
+  const { client: { localQueues }, localName } = call;
+  if (!await localQueues.wait(call, call.leftMs())) {
     const first = localQueues.owner(localName);
     if (first instanceof LockCall) call.denied ??= first.denied; // why that waits
     throw refusal(call);
   }
-  call.entersAtOnce = localQueues.owner(localName) !== call;
   call.pool?.chooseFirst();
 }
 
@@ -243,7 +235,6 @@ async function waitBehind(call: LockCall): Promise<void> {
 async function waitForCooldown(call: LockCall): Promise<void> {
   const { client: { localQueues, wheel }, settings: { signal }, localName } = call;
   localQueues.dropWaiter(localName);
-  call.waiter = undefined;
   await pause(wheel, Math.min(call.cooldownLeftMs, call.leftMs()), signal);
   call.pool?.chooseFirst();
 }
@@ -265,7 +256,7 @@ export function noteDenied(call: LockCall, denied: Round): void {
 }
 
 /**
- * Waits after an attempt that was denied, for those who hold the lock. Then {@linkcode waitToAsk}
+ * Waits after an attempt that was denied, for those who hold the lock. Then {@linkcode beginWait}
  * follows.
  *
  * @param denied The attempt.
@@ -285,7 +276,7 @@ export function waitForOthers(call: LockCall, denied: Round): Promise<void> | un
 async function waitAsFirst(call: LockCall, denied: Round): Promise<void> {
   const { client: { localQueues, wheel }, pool, resources, settings } = call;
   const { onEvent, signal } = settings;
-  const waiter = call.waiter ??= localQueues.waiterFor(call);
+  const waiter = localQueues.waiterFor(call);
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
   if (!waiter) {
     await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);

@@ -19,31 +19,18 @@
  */
 import { setLatest } from "../bounded_map.ts";
 import type { EventListener } from "../events.ts";
-import type { Settings } from "../options.ts";
 import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
 import { keysName } from "../resources.ts";
 import { ContendedResource } from "./contended_resource.ts";
-import { QueuedWaiter } from "./queued_waiter.ts";
+import { QueuedWaiter, type WaitingCall } from "./queued_waiter.ts";
 import { ReleaseNotifications } from "./release_notifications.ts";
-import type { Wanted } from "./ticket.ts";
 
 /** Locks that are remembered as contended; the oldest is forgotten for one more. */
 const CONTENDED_MAX = 4_096;
 /** At least so many owners are removed from the map before it is copied: see `#remove`. */
 const REMOVED_MIN = 16;
-
-/** A call that waits. */
-export interface WaitingCall extends Wanted {
-  /** The name of its local queue. */
-  readonly localName: string;
-  /** The name of the keys that it asks for now: of a pool, of one. */
-  readonly name: string;
-  readonly settings: Settings;
-  /** How it waits among other clients, if it has waited and does not poll. */
-  readonly waiter: QueuedWaiter | undefined;
-}
 
 /** The call that asks for a lock, or the lock itself once it is held; compared by identity. */
 export type Owner = object;
@@ -51,7 +38,7 @@ export type Owner = object;
 /** The calls for one lock, if there is more than one or if one has to wait. */
 export class LocalQueue {
   /** The calls behind the owner, in the order in which they came, and what lets each go on. */
-  readonly calls: Map<Owner, () => void> = new Map();
+  readonly calls: Map<WaitingCall, () => void> = new Map();
   /** Waits among other clients, for one call after another. */
   waiter: QueuedWaiter | undefined;
 }
@@ -94,20 +81,15 @@ export class LocalQueues {
    * Waits behind all earlier calls.
    *
    * @param limitMs The longest wait, in milliseconds.
-   * @param signal Ends the wait.
-   * @returns Whether it may go on: `caller` is the first now, or a reader before it has the lock,
-   * and it may enter beside that. Else it has left the queue.
+   * @returns Whether it may go on: it is the first now, or it enters at once. Else it has left the
+   * queue.
    */
-  async wait(
-    localName: string,
-    caller: Owner,
-    limitMs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<boolean> {
+  async wait(call: WaitingCall, limitMs: number): Promise<boolean> {
+    const { localName, settings: { signal } } = call;
     const pause = new Pause(this.#nodeSet.wheel, limitMs, signal);
-    this.#open(localName).calls.set(caller, pause.end);
+    this.#open(localName).calls.set(call, pause.end);
     await pause.over;
-    const waitsYet = this.#queues.get(localName)?.calls.delete(caller);
+    const waitsYet = this.#queues.get(localName)?.calls.delete(call);
     return !waitsYet; // what lets it go on takes it out
   }
 
@@ -128,9 +110,15 @@ export class LocalQueues {
     const queue = this.#open(localName);
     this.#notifications ??= new ReleaseNotifications(this.#nodeSet, this.#onEvent);
     const waiter = queue.waiter ??= new QueuedWaiter(this.#notifications, this.#nodeSet, call);
-    waiter.settings = settings;
+    waiter.call = call;
     waiter.resource = this.remember(call.name);
     return waiter;
+  }
+
+  /** What {@linkcode waiterFor} returned last, if this call has asked for it and still has it. */
+  waiterOf(call: WaitingCall): QueuedWaiter | undefined {
+    const waiter = this.#queues.get(call.localName)?.waiter;
+    return waiter?.call === call ? waiter : undefined;
   }
 
   /**
@@ -188,7 +176,8 @@ export class LocalQueues {
    * @param round The round that won it.
    */
   won(call: WaitingCall, held: Owner, round: Round): void {
-    const { localName, name, mode, pool, waiter, settings: { atLeastMs } } = call;
+    const { localName, name, mode, pool, settings: { atLeastMs } } = call;
+    const waiter = this.waiterOf(call);
     const isFirst = this.owner(localName) === call;
     const queue = isFirst ? this.#queues.get(localName) : undefined;
     // The ticket leaves the queues now, if others may have another key of the pool, or enter beside
@@ -198,7 +187,10 @@ export class LocalQueues {
       this.#readers.set(name, (this.#readers.get(name) ?? new Set()).add(held));
       // All that wait behind it ask at once, and enter beside it.
       // mutation: admitted-reader-goes-on-waiting
-      queue?.calls.forEach((goOn) => goOn());
+      for (const [caller, goOn] of queue?.calls ?? []) {
+        caller.entersAtOnce = true;
+        goOn();
+      }
       queue?.calls.clear();
       this.leave(localName, call);
     } else if (pool || !isFirst) {
@@ -209,7 +201,7 @@ export class LocalQueues {
     } else {
       // The lock takes the place of its call: the next one asks when it ends.
       this.#owners.set(name, held);
-      if (queue?.waiter) queue.waiter.parked = true;
+      if (waiter) waiter.call = undefined;
     }
   }
 
@@ -229,7 +221,7 @@ export class LocalQueues {
     const readers = this.#readers.get(name);
     if (readers?.delete(owner) && readers.size === 0) this.#readers.delete(name);
     const queue = this.#queues.get(name);
-    if (this.owner(name) !== owner) return void queue?.calls.delete(owner);
+    if (this.owner(name) !== owner) return void queue?.calls.delete(owner as WaitingCall);
     const [next] = queue?.calls ?? [];
     if (!queue || !next) {
       this.#remove(name);
@@ -240,7 +232,7 @@ export class LocalQueues {
     const [caller, goOn] = next;
     queue.calls.delete(caller);
     this.#owners.set(name, caller);
-    if (queue.waiter?.parked) this.dropWaiter(name, won);
+    if (queue.waiter && !queue.waiter.call) this.dropWaiter(name, won);
     goOn();
   }
 

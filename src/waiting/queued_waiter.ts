@@ -84,14 +84,26 @@ const QUARANTINE_REST_MS_MAX = 250;
 /** The longest rest after one for several keys of which one was held, in milliseconds. */
 const HELD_REST_MS_MAX = 100;
 
+/** A call that waits. */
+export interface WaitingCall extends Wanted {
+  /** The name of its local queue. */
+  readonly localName: string;
+  /** The name of the keys that it asks for now: of a pool, of one. */
+  readonly name: string;
+  readonly settings: Settings;
+  /**
+   * Whether a call in shared mode that it was behind has the lock now: its next attempt passes
+   * those that wait.
+   */
+  entersAtOnce: boolean;
+}
+
 /** Waits in the queues, for one call after another until one has the lock. */
 export class QueuedWaiter implements TicketListener {
-  /** The settings of the call that waits. */
-  settings!: Settings;
+  /** The call that waits; `undefined`: this client has the lock, and the waiter is parked. */
+  call: WaitingCall | undefined;
   /** What is remembered of the lock that it waits for. */
   resource!: ContendedResource;
-  /** Whether this client has the lock, until the waiter leaves. */
-  parked = false;
   /** What stands in the queues. */
   readonly ticket: Ticket;
   readonly #notifications: ReleaseNotifications;
@@ -205,7 +217,7 @@ export class QueuedWaiter implements TicketListener {
    * time is over.
    */
   async #sleepUntil(dueMs: () => number, limitMs: number): Promise<void> {
-    const { signal } = this.settings;
+    const { signal } = this.call!.settings;
     const endMs = this.#nowMs + limitMs;
     for (let ticked = !this.#unanswered;; ticked = true) {
       const leftMs = Math.min(dueMs(), endMs) - this.#nowMs;
@@ -249,8 +261,8 @@ export class QueuedWaiter implements TicketListener {
    */
   leave(won?: Round): void {
     this.#notifications.unregister(this.ticket.name, this.#keys);
-    if (this.parked) this.resource.concede(this.#nowMs, this.#random);
-    if (!this.parked || won) this.ticket.leave(won);
+    if (!this.call) this.resource.concede(this.#nowMs, this.#random);
+    if (this.call || won) this.ticket.leave(won);
   }
 
   /**
@@ -283,7 +295,7 @@ export class QueuedWaiter implements TicketListener {
     if (!standing) return;
     this.#standing = standing;
     const { ahead, isLast, isHeld, foreign, split, freeInMs, turn } = standing;
-    const { retryDelayMs, retryDelayMaxMs } = this.settings;
+    const { retryDelayMs, retryDelayMaxMs } = this.call!.settings;
     const nowMs = this.#nowMs;
     const askedInVain = this.#wasNotified && this.#keys.length > 1 && isHeld;
     if (askedInVain) this.#restUntilMs = this.#within(HELD_REST_MS_MAX);
@@ -356,7 +368,7 @@ export class QueuedWaiter implements TicketListener {
 
   /** When to ask if it polls, after so many attempts before the last. */
   #backoffMs(attempt: number): number {
-    return this.#nowMs + backoffMs(this.#random, this.settings, attempt);
+    return this.#nowMs + backoffMs(this.#random, this.call!.settings, attempt);
   }
 
   /** A random time, at most so many milliseconds from now, so that a crowd does not ask at once. */

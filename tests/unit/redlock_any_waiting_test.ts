@@ -71,6 +71,16 @@ test("a ticket that left the queues of many is taken out once when messages abou
   }
 });
 
+test("a call whose client knows that others wait for a further one of several asks for that behind them", async (cluster) => {
+  const lock = await cluster.lock({}, "b");
+  for (const node of cluster.nodes) node.enqueue("b", "other:1");
+  await cluster.settle(lock.release());
+  cluster.occupy("a");
+  cluster.fraction = 0; // a choice at random is "a"
+  const sent = await attemptsOf(cluster, () => cluster.lock(WAITS, NAMES));
+  assertEquals(sent, ["a", "b queues", "b queues"]);
+});
+
 test("a call that waits is told of no key that is free for another", async (cluster) => {
   for (const name of NAMES) cluster.occupy(name);
   cluster.fraction = 0;
