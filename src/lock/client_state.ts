@@ -10,7 +10,6 @@ import { valueSuffix } from "../holder.ts";
 import { ROUNDS_MAX } from "../quorum/round.ts";
 import { quorumSize } from "../vote.ts";
 import type { NodeSet, QuorumNode } from "../quorum/quorum_node.ts";
-import type { Clock } from "../time/clock.ts";
 import { Gate } from "../time/gate.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
@@ -27,45 +26,6 @@ const CLOSE_TIMEOUT_MS_PER_LOCK = 0.1;
 /** Most keys in cooldown; one more ends the cooldown of the oldest. */
 export const COOLDOWNS_MAX = 10_000;
 
-/**
- * The resources in cooldown of one client: a lock of it on them was lost, or ended without a
- * confirmed release.
- */
-export class Cooldowns {
-  readonly #clock: Clock;
-  /** Until when each key is in its cooldown, by the monotonic clock; the oldest first. */
-  readonly #untilMs: Map<string, number> = new Map();
-
-  /** @param clock By which time passes. */
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /**
-   * Begins the cooldown of keys.
-   *
-   * @param keys The keys of a lock that ended.
-   * @param forMs How long it takes, in milliseconds; a key whose cooldown takes longer already
-   * keeps it.
-   */
-  begin(keys: readonly string[], forMs: number): void {
-    const nowMs = this.#clock.monotonicMs();
-    for (const key of keys) {
-      const untilMs = nowMs + Math.max(forMs, this.leftMs([key]));
-      setLatest(this.#untilMs, key, untilMs, COOLDOWNS_MAX);
-    }
-  }
-
-  /** How long until none of the keys is in cooldown, in milliseconds. */
-  leftMs(keys: readonly string[]): number {
-    if (this.#untilMs.size === 0) return 0;
-    const nowMs = this.#clock.monotonicMs();
-    let leftMs = 0;
-    for (const key of keys) leftMs = Math.max(leftMs, (this.#untilMs.get(key) ?? 0) - nowMs);
-    return leftMs;
-  }
-}
-
 /** How many clients of this process are not closed. */
 let clientsOpen = 0;
 
@@ -77,14 +37,10 @@ export class ClientState implements NodeSet {
   closed = false;
   /** The calls and locks of this client, by their keys. */
   readonly localQueues: LocalQueues;
-  /** The resources that it does not acquire for a while. */
-  readonly cooldowns: Cooldowns;
+  /** Until when each key is in its cooldown, by the monotonic clock; the oldest first. */
+  readonly #cooldowns: Map<string, number> = new Map();
   /** Which of several keys a call had last, by the name of all. */
   readonly lastPlaces: Map<string, number> = new Map();
-  /** What all values of one second and label end with. */
-  #suffix = "";
-  #suffixSecond = NaN;
-  #suffixLabel = "";
   /**
    * Attempts, extensions and releases, each apart, so that none waits for a crowd of another kind.
    */
@@ -106,7 +62,6 @@ export class ClientState implements NodeSet {
     this.nodes = nodes;
     this.quorum = quorumSize(nodes.length);
     this.wheel = wheel;
-    this.cooldowns = new Cooldowns(wheel.clock);
     this.localQueues = new LocalQueues(this, listenerIn(wheel.context, onEvent));
     this.attempts = new Gate(wheel, ROUNDS_MAX);
     this.extensions = new Gate(wheel, ROUNDS_MAX);
@@ -117,13 +72,30 @@ export class ClientState implements NodeSet {
   /** A value for one attempt: random digits, the second, and the label. */
   newValue(label: string): string {
     const { clock, random } = this.wheel;
-    const second = Math.floor(clock.wallMs() / 1_000);
-    if (second !== this.#suffixSecond || label !== this.#suffixLabel) {
-      this.#suffixSecond = second;
-      this.#suffixLabel = label;
-      this.#suffix = valueSuffix(second, label);
+    return random.value(valueSuffix(Math.floor(clock.wallMs() / 1_000), label));
+  }
+
+  /**
+   * Begins the cooldown of keys, because a lock of this client on them was lost, or ended without a
+   * confirmed release.
+   *
+   * @param keys The keys of the lock.
+   * @param forMs How long it takes, in milliseconds; a key whose cooldown takes longer already
+   * keeps it.
+   */
+  beginCooldown(keys: readonly string[], forMs: number): void {
+    const untilMs = this.wheel.clock.monotonicMs() + forMs;
+    for (const key of keys) {
+      const latestMs = Math.max(untilMs, this.#cooldowns.get(key) ?? 0);
+      setLatest(this.#cooldowns, key, latestMs, COOLDOWNS_MAX);
     }
-    return random.value(this.#suffix);
+  }
+
+  /** How long until none of the keys is in its cooldown, in milliseconds. */
+  cooldownLeftMs(keys: readonly string[]): number {
+    if (this.#cooldowns.size === 0) return 0;
+    const nowMs = this.wheel.clock.monotonicMs();
+    return Math.max(0, ...keys.map((key) => (this.#cooldowns.get(key) ?? 0) - nowMs));
   }
 
   /** A call begins: before its first byte. */

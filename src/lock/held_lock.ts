@@ -27,7 +27,7 @@ import {
   thrownHere,
 } from "../errors.ts";
 import { emit, type VoteEvent } from "../events.ts";
-import { quorumError } from "../messages.ts";
+import { nodeErrors, quorumError, whyNoQuorum } from "../messages.ts";
 import { keysName } from "../resources.ts";
 import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
@@ -36,7 +36,6 @@ import type { HandedOver } from "./hand_over_token.ts";
 import { holderOf } from "../holder.ts";
 import { deleteFormer, releaseOf, takeBack, undoAttempt } from "./release.ts";
 import { LockSignal } from "./lock_signal.ts";
-import { whyOver } from "./why_over.ts";
 import { keepsSignals } from "../time/clock.ts";
 import { OwnContext } from "../time/own_context.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
@@ -45,6 +44,13 @@ import { driftMs, expiryMarginMs, validityMs } from "../time/validity.ts";
 
 /** The share of the TTL after which a lock is extended. */
 export const EXTEND_AFTER_FACTOR = 1 / 3;
+/**
+ * The share of the validity from which on a delay counts as its end: holder and extensions have the
+ * rest.
+ */
+const DELAY_FACTOR = 1 / 4;
+/** The extensions under way of a lock that has none. */
+const NONE: readonly Round[] = [];
 
 /**
  * One lock. It waits in the timer wheel for its next extension or the end of its validity,
@@ -69,8 +75,8 @@ export class HeldLock extends TimerEntry {
    */
   #startMs: number;
   #validityMs: number;
-  /** The extension that began last, while it is under way: set by what extends the lock. */
-  trying: Round | undefined;
+  /** The extensions under way, in the order in which they began: set by what extends the lock. */
+  trying: readonly Round[] = NONE;
   /** The last extension that has failed since one succeeded: set by what extends the lock. */
   failed: Round | undefined;
   /** What extends it, if it extends itself, and when next, by the continuous clock. */
@@ -245,7 +251,7 @@ export class HeldLock extends TimerEntry {
 
   /** The extension that says why the lock is lost, if there is one; then the next is urgent. */
   get lastTry(): Round | undefined {
-    return this.trying ?? this.failed;
+    return this.trying.at(-1) ?? this.failed;
   }
 
   /** Why no further extension is allowed, if none is. */
@@ -405,7 +411,32 @@ export class HeldLock extends TimerEntry {
     const exhausted = this.#extend && this.exhausted;
     if (exhausted) return this.lose("extensions-max", exhausted);
     // mutation: end-aborts-nothing
-    this.lose(...whyOver(this.client.wheel, this.#startMs, this.#validityMs, this.lastTry));
+    this.lose(...this.#whyOver());
+  }
+
+  /** Why its validity has ended: the reason for programs, and the same in detail. */
+  #whyOver(): [reason: LockLostReason, cause: Error] {
+    const { stoodMs, steppedMs } = this.client.wheel.delayedSince(this.#startMs);
+    const ended = "its validity has ended";
+    if (Math.max(stoodMs, steppedMs) >= this.#validityMs * DELAY_FACTOR) {
+      const stepped = steppedMs > stoodMs;
+      const why = stepped
+        ? `the wall clock was stepped ahead by ${Math.round(steppedMs)} ms, or the machine slept`
+        : `the process stood still for about ${Math.round(stoodMs)} ms`;
+      return [stepped ? "clock-stepped" : "stalled", new Error(`${ended}, because ${why}`)];
+    }
+    const { lastTry } = this;
+    if (!lastTry) return ["expired", new Error(ended)];
+    const { votes, decision } = lastTry;
+    const before = `${ended} before an extension succeeded`;
+    if (decision === "granted") {
+      const late = votes.filter(({ outcome }) => outcome === "granted");
+      const names = late.map(({ node, elapsedMs }) => `${node} (${Math.round(elapsedMs)} ms)`);
+      const cause = new Error(`${before}: too late were the answers of ${names.join(", ")}`);
+      return ["answers-late", cause];
+    }
+    const why = whyNoQuorum("extend", votes, this.client.nodes.length);
+    return ["extend-failed", new Error(`${before}: ${why}`, { cause: nodeErrors(votes) })];
   }
 
   /** Waits in the timer wheel for the end of the validity or the next extension. */
@@ -493,7 +524,7 @@ export class HeldLock extends TimerEntry {
   #beginCooldown(leftMs = 0): void {
     const { cooldownMs } = this.settings;
     if (cooldownMs === 0) return;
-    this.client.cooldowns.begin(this.round.keys, leftMs + cooldownMs);
+    this.client.beginCooldown(this.round.keys, leftMs + cooldownMs);
   }
 
   #emitLost(reason: LockLostReason, cause: Error): void {

@@ -162,7 +162,7 @@ export class LockCall implements WaitingCall {
    * {@linkcode cooldownLeftMs} is.
    */
   cooldownLeftOf(keys: readonly string[]): number {
-    return this.adopts === undefined ? this.client.cooldowns.leftMs(keys) : 0;
+    return this.adopts === undefined ? this.client.cooldownLeftMs(keys) : 0;
   }
 
   /**

@@ -113,7 +113,7 @@ export class Pool {
   }
 
   #isCooling(place: number): boolean {
-    return this.#client.cooldowns.leftMs([this.#keys[place]]) > 0;
+    return this.#client.cooldownLeftMs([this.#keys[place]]) > 0;
   }
 
   /** One at random of the keys that match; `undefined` if none does. */

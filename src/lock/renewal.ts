@@ -37,18 +37,22 @@ async function tryExtend(
   signal?: AbortSignal,
 ): Promise<readonly Vote[] | undefined> {
   const { settings, round: won, client } = lock;
-  if (!client.extensions.enter() && !await waitForRoom(lock, signal)) return [];
+  const { extensions } = client;
+  // One whose last try has failed goes ahead of the crowd that waits, because it ends sooner.
+  const inside = extensions.enter() ||
+    await extensions.wait(lock.remainingMs(), signal, lock.lastTry !== undefined);
+  if (!inside) return [];
   const round = won.follow(); // step 7: it reads the clocks
   // mutation: extended-below-the-claim
   ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs(round.startMs)));
   round.ttlMs = ttlMs;
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
-  lock.trying = round;
+  lock.trying = [...lock.trying, round];
   const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs(round.startMs));
-  await round.ask(askToExtend, timeoutMs, signal);
-  client.extensions.leave();
+  if (lock.active) await round.ask(askToExtend, timeoutMs, signal); // or it ended while it waited
+  extensions.leave();
   if (!lock.active) return round.votes; // step 6
-  if (lock.trying === round) lock.trying = undefined;
+  lock.trying = lock.trying.filter((other) => other !== round);
   const extended = lock.accept(round);
   // It says nothing of the nodes if it was given up, or came after the last that is allowed.
   if (!extended && round.decision !== "open" && !lock.exhausted) lock.failed = round;
@@ -60,22 +64,11 @@ async function tryExtend(
     });
   }
   if (round.deniedByMajority) {
-    lock.trying = round; // it says why, and not one that began later
+    lock.trying = [round]; // it says why, and not one that began later
     lock.loseIfOver(); // keys that have expired are not gone
     lock.lose("gone", keysGone(round.keys));
   }
   return extended ? undefined : round.votes;
-}
-
-/**
- * Waits while the client has too many extensions under way; returns whether the lock may still be
- * extended. One whose last try has failed goes ahead of the crowd, because it ends sooner.
- */
-async function waitForRoom(lock: HeldLock, signal?: AbortSignal): Promise<boolean> {
-  const { client: { extensions } } = lock;
-  const inside = await extensions.wait(lock.remainingMs(), signal, !!lock.lastTry);
-  if (inside && !lock.active) extensions.leave(); // it ended meanwhile
-  return inside && lock.active;
 }
 
 /**

@@ -1,22 +1,23 @@
 import { assertEquals } from "@std/assert";
-import { Cooldowns, COOLDOWNS_MAX } from "../../../src/lock/client_state.ts";
+import { ClientState, COOLDOWNS_MAX } from "../../../src/lock/client_state.ts";
+import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
-function newCooldowns(): Cooldowns {
-  return new Cooldowns(new FakeClock());
+function newClient(): ClientState {
+  return new ClientState(new TimerWheel(new FakeClock()), [], () => {});
 }
 
-Deno.test("Cooldowns.begin() lengthens and never shortens", () => {
-  const cooldowns = newCooldowns();
-  cooldowns.begin(["a", "b"], 100);
-  cooldowns.begin(["a"], 50);
-  cooldowns.begin(["b"], 200);
-  assertEquals([cooldowns.leftMs(["a"]), cooldowns.leftMs(["b"])], [100, 200]);
+Deno.test("a cooldown that begins again lasts longer, and never shorter", () => {
+  const client = newClient();
+  client.beginCooldown(["a", "b"], 100);
+  client.beginCooldown(["a"], 50);
+  client.beginCooldown(["b"], 200);
+  assertEquals([client.cooldownLeftMs(["a"]), client.cooldownLeftMs(["b"])], [100, 200]);
 });
 
-Deno.test("Cooldowns forget the oldest if there are too many", () => {
-  const cooldowns = newCooldowns();
-  for (let index = 0; index < COOLDOWNS_MAX; index++) cooldowns.begin([`${index}`], 100);
-  cooldowns.begin(["new"], 100);
-  assertEquals(["0", "1", "new"].map((key) => cooldowns.leftMs([key])), [0, 100, 100]);
+Deno.test("of too many cooldowns the oldest is forgotten", () => {
+  const client = newClient();
+  for (let index = 0; index < COOLDOWNS_MAX; index++) client.beginCooldown([`${index}`], 100);
+  client.beginCooldown(["new"], 100);
+  assertEquals(["0", "1", "new"].map((key) => client.cooldownLeftMs([key])), [0, 100, 100]);
 });

@@ -57,6 +57,14 @@ const LOSSES: readonly [
     await Promise.all([first, cluster.rejection(lock.extend({ signal: givenUp.signal }))]);
     await cluster.advance(2 * TTL_MS);
   }],
+  ["extend-failed", "one of two was given up", { nodeTimeoutMs: 900 }, async (cluster, lock) => {
+    await cluster.advance(200);
+    cluster.set("hang");
+    const givenUp = new AbortController();
+    const extending = [lock.extend(), lock.extend({ signal: givenUp.signal })];
+    givenUp.abort();
+    await Promise.all(extending.map((each) => cluster.rejection(each)));
+  }],
 ];
 
 /** Extends a lock whose nodes hang, twice at once, gives that up, and lets the nodes answer. */
