@@ -13,6 +13,7 @@
  */
 import { setLatest } from "../bounded_map.ts";
 import { QUEUE_LENGTH_MAX } from "../redis/connection.ts";
+import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { Release } from "../redis_node/scripts/script.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
@@ -47,12 +48,11 @@ export class LateAcquires {
   /**
    * An acquisition was sent, and is no longer waited for.
    *
-   * @param value The value that it sets.
-   * @param ttlMs The TTL of its keys, in milliseconds.
+   * @param request What it was for.
    * @param answered Resolves when the client's call is over, to whether the server has answered;
    * missing if it is.
    */
-  add(value: string, ttlMs: number, answered: Promise<boolean> | undefined): void {
+  add({ value, ttlMs }: QuorumRequest, answered: Promise<boolean> | undefined): void {
     const late = this.#values.get(value) ?? { untilMs: 0, release: undefined };
     setLatest(this.#values, value, late, QUEUE_LENGTH_MAX);
     late.untilMs = Math.max(late.untilMs, this.#wheel.clock.monotonicMs() + ttlMs);
@@ -61,9 +61,9 @@ export class LateAcquires {
     });
   }
 
-  /** A command is being sent: if it is a release whose value may be set later, it is sent again. */
-  onRelease(release: Release | undefined): void {
-    const late = release && this.#values.get(release.value);
+  /** A release was sent, or could not be: if its value may be set later, it is sent again. */
+  onRelease(release: Release): void {
+    const late = this.#values.get(release.value);
     if (!late || late.release) return;
     const { keys, value, replaces, mode, keptMs } = release;
     late.release = { keys, value, replaces, mode, keptMs }; // the ticket goes with the first one

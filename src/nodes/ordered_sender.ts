@@ -140,14 +140,13 @@ export class OrderedSender implements CommandSender {
     context = undefined as Context,
     tag = 0,
   ): void {
-    this.#late.onRelease(command.releases);
-    if (this.#closed || this.#failures === SILENT) {
-      return receiver.onFailure(this.#downError(), context, tag);
-    }
     this.#waiting++;
     if (command.keys.length > 0) this.#lastKeys = command.keys;
     const keys = this.#lastKeys;
     const submitted = { command, keys, receiver, context, tag, waits: 0, followers: [] };
+    if (this.#closed || this.#failures === SILENT) {
+      return this.#settle(submitted, this.#downError());
+    }
     for (const key of keys) {
       const before = this.#last.get(key);
       if (before) {
@@ -251,7 +250,8 @@ export class OrderedSender implements CommandSender {
    * commands: each would wait for a time-out of its own.
    */
   #isToBeSent(command: SubmittedCommand): boolean {
-    const isOver = command.command.sets?.wanted === false;
+    const { operation, request } = command.command;
+    const isOver = operation?.kind === "acquire" && !request!.wanted;
     if (!isOver && !this.#down) return true;
     this.#settle(command, isOver ? this.#error("its attempt is over") : this.#downError());
     return false;
@@ -260,10 +260,11 @@ export class OrderedSender implements CommandSender {
   #conclude(commands: readonly SubmittedCommand[], { answers, atMs, late }: Exchange): void {
     commands.forEach((command, index) => {
       const answer = answers[index];
-      const { sets } = command.command;
-      if (sets && answer instanceof ConnectionError) { // it may have set them, or may still do so
+      const { operation, request } = command.command;
+      if (operation?.kind === "acquire" && answer instanceof ConnectionError) {
+        // it may have set the keys, or may still do so
         const answered = late?.then((answers) => !(answers[index] instanceof ConnectionError));
-        this.#late.add(sets.value, sets.ttlMs, answered);
+        this.#late.add(request!, answered);
       }
       this.#settle(command, answer, atMs);
     });
@@ -274,8 +275,7 @@ export class OrderedSender implements CommandSender {
     answer: CommandAnswer,
     atMs = this.receivedAtMs,
   ): void {
-    // the acquisition before it may have failed only after the release was submitted
-    this.#late.onRelease(command.releases);
+    if (command.operation?.kind === "release") this.#late.onRelease(command.request!);
     if (answer instanceof ConnectionError) receiver.onFailure(answer, context, tag);
     else {
       this.receivedAtMs = atMs;

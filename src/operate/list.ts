@@ -15,7 +15,8 @@ import {
   type Settings,
 } from "../options.ts";
 import { askNode } from "../quorum/ask_node.ts";
-import { operated, type OperatedNode } from "../redis_node/operated_node.ts";
+import type { QuorumNode } from "../quorum/quorum_node.ts";
+import { operated } from "../redis_node/operated_node.ts";
 import { insideOf, type Redlock } from "../redlock.ts";
 import { isReserved } from "../resources.ts";
 import type { Vote } from "../vote.ts";
@@ -99,7 +100,7 @@ export async function* list(
 /** The keys that begin with `start`, on any node: those of the next step on each node at a time. */
 async function* stepsOf(
   client: ClientState,
-  nodes: readonly OperatedNode[],
+  nodes: readonly QuorumNode[],
   settings: Settings,
   start: string,
 ): AsyncGenerator<string[], void> {
@@ -140,7 +141,7 @@ async function* stepsOf(
 }
 
 /** Calls the node with the first step only: it may be anybody's, and throw. */
-async function* keysOf(node: OperatedNode, start: string): AsyncGenerator<readonly string[], void> {
+async function* keysOf(node: QuorumNode, start: string): AsyncGenerator<readonly string[], void> {
   yield* await node.keys!(start); // whose promise would reject with nobody to catch it
 }
 

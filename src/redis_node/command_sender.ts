@@ -10,17 +10,16 @@ import type { Command } from "../redis/encoder.ts";
 import type { ConnectionError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
-import type { Release } from "./scripts/script.ts";
+import type { Operation } from "./scripts/script.ts";
 
 /** A command, and what it means for locks. */
 export interface LockCommand extends Command {
   readonly args: readonly string[];
   /** The keys of locks that it names. */
   readonly keys: readonly string[];
-  /** The request for which it sets the keys, if it does. */
-  readonly sets?: QuorumRequest | undefined;
-  /** What it takes back, if it is a release. */
-  readonly releases?: Release | undefined;
+  /** The request that it is for, and what it does for that. Missing: it is for none. */
+  readonly request?: QuorumRequest;
+  readonly operation?: Pick<Operation, "kind">;
 }
 
 /**

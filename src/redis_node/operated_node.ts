@@ -34,25 +34,13 @@ const STEP_LENGTH = 100_000;
 /** What a pattern would not take literally. */
 const SPECIAL = /[*?[\]\\^-]/gu;
 
-/** A node as operators ask it. */
-export type OperatedNode = Pick<
-  QuorumNode,
-  "name" | "readyAtMs" | "inspect" | "keys" | "diagnose"
->;
-
-/** Adds to a node on Redis what operators ask of it; any other node has that itself. */
-export function operated(node: QuorumNode): OperatedNode {
-  if (!(node instanceof RedisNode)) return node;
-  const { name, connection } = node;
-  return {
-    name,
-    get readyAtMs() {
-      return node.readyAtMs;
-    },
-    inspect: (key) => node.inspect(key),
-    keys: (prefix) => scanKeys(connection, name, prefix),
-    diagnose: (timeoutMs, key) => diagnose(node, timeoutMs, key),
-  };
+/** Gives a node on Redis what operators ask of it; any other node has that itself. */
+export function operated(node: QuorumNode): QuorumNode {
+  if (node instanceof RedisNode) {
+    node.keys = (prefix) => scanKeys(node.connection, node.name, prefix);
+    node.diagnose = (timeoutMs, key) => diagnose(node, timeoutMs, key);
+  }
+  return node;
 }
 
 /**

@@ -2,19 +2,17 @@
  * Releases that did not reach their node, and tickets that are to leave its queues: sent when it
  * can be reached. A release is needed until its keys must be gone, even if it has a ticket, which
  * may stay in queues for longer; a ticket alone until its queues must be gone. On another
- * connection all are sent, because a server that stood still may have set the keys only now; but
- * one that fails again when it is not needed any more is not kept. If there are many, what is not
- * needed any more is dropped now and then.
+ * connection all are sent, because a server that stood still may have set the keys only now. Those
+ * that are not needed any more are dropped while a connection lasts, and without one if there are
+ * many.
  *
  * @module
  */
 import { FAILED, UNSENT } from "../quorum/outcome.ts";
-import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import { type QuorumNode, type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 import type { CommandSender, ServerAccess } from "./command_sender.ts";
 import type { Release } from "./scripts/script.ts";
-import { QUEUE_TTL_MS } from "./scripts/queue.ts";
 
 /**
  * How long a release waits that the server refused for the moment, in milliseconds; doubled each
@@ -24,7 +22,7 @@ const RETRY_DELAY_MS = 100;
 /** Longest such delay, in milliseconds. */
 const RETRY_DELAY_MS_MAX = 1_600;
 
-/** So many are kept whether they are needed or not. */
+/** While the server cannot be reached, so many are kept whether they are needed or not. */
 const SPARE = 1_000;
 
 /** What a release that is repeated needs of a request. */
@@ -37,7 +35,7 @@ interface ReleasingNode extends Pick<QuorumNode, "release"> {
 }
 
 /** A release of the node's own, whose answer nobody waits for. */
-export interface PendingRelease extends QuorumRequest {
+interface PendingRelease extends QuorumRequest {
   /** When the keys, or the queues, are gone at the latest, by the monotonic clock. */
   readonly untilMs: number;
 }
@@ -48,34 +46,23 @@ export class PendingReleases {
   #releases: PendingRelease[] = [];
   #timer: TimerEntry | undefined;
   #delayMs = RETRY_DELAY_MS;
-  /** With more of them, those are dropped whose keys or queues must be gone. */
-  #sweepAt = SPARE;
 
   /** @param node The node, which releases. */
   constructor(node: ReleasingNode) {
     this.#node = node;
   }
 
-  /** Takes a ticket out of the queues for the keys; for that no connection is made. */
-  leaveQueues(keys: readonly string[], ticketId: string): void {
-    const ticket = { ticketId } as QueueTicket; // nothing else of it is read
-    // no key has that value
-    const leave = this.#pending({ keys, value: ticketId, ttlMs: QUEUE_TTL_MS, ticket });
-    if (this.#node.connection.open) this.#node.release(leave, 0);
-    else this.add(leave);
-  }
-
   /** Keeps a release that was not sent, did not arrive, or was refused for the moment. */
   add(release: Repeatable | PendingRelease): void {
     const pending = "untilMs" in release ? release : this.#pending(release);
     // mutation: pending-release-forgotten
-    if (pending.untilMs <= this.#nowMs) return; // that was its last try
-    if (this.#releases.length > this.#sweepAt) {
-      this.#releases = this.#releases.filter(({ untilMs }) => untilMs > this.#nowMs);
-      this.#sweepAt = 2 * this.#releases.length + SPARE;
-    }
+    if (!this.#isNeeded(pending)) return; // that was its last try
     this.#releases.push(pending);
-    if (this.#node.connection.open) this.#askLater(); // else it is sent on the next connection
+    if (this.#node.connection.open) return this.#askLater();
+    // it is sent on the next connection, and the oldest too, unless there are many
+    if (this.#releases.length <= SPARE) return;
+    const oldest = this.#releases.shift()!;
+    if (this.#isNeeded(oldest)) this.#releases.push(oldest);
   }
 
   /** Sends every release: the server has taken one, or there is another connection. */
@@ -103,6 +90,7 @@ export class PendingReleases {
     if (this.#timer) return;
     this.#timer = this.#node.server.wheel.after(this.#delayMs, () => {
       this.#timer = undefined;
+      this.#releases = this.#releases.filter((release) => this.#isNeeded(release));
       this.#sendOldest(1);
       if (this.#releases.length > 0) this.#askLater();
     });
@@ -116,6 +104,10 @@ export class PendingReleases {
       release.shared = undefined; // an earlier command may say for how long its keys live on
       this.#node.release(release, 0);
     }
+  }
+
+  #isNeeded({ untilMs }: PendingRelease): boolean {
+    return untilMs > this.#nowMs;
   }
 
   get #nowMs(): number {

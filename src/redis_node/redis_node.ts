@@ -36,9 +36,9 @@
  */
 import { emit, type EventListener, type RedlockEvent } from "../events.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
-import type { QueuePosition, ReleaseListener } from "../quorum/queue_ticket.ts";
+import type { QueuePosition, QueueTicket, ReleaseListener } from "../quorum/queue_ticket.ts";
 import { DENIED, FAILED, GRANTED, type Outcome, QUEUED, UNSENT } from "../quorum/outcome.ts";
-import type { QuorumNode, QuorumRequest } from "../quorum/quorum_node.ts";
+import { type QuorumNode, type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import { beforeWrites, type ReplyReceiver } from "../redis/wire.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
@@ -53,7 +53,7 @@ import { ADOPT, GIVE_BACK } from "./scripts/adopt.ts";
 import { EXTEND } from "./scripts/extend.ts";
 import { ACQUIRE_COUNTED, RAISE } from "./scripts/fencing.ts";
 import { ACQUIRE_ANY } from "./scripts/pool.ts";
-import { queuePosition } from "./scripts/queue.ts";
+import { QUEUE_TTL_MS, queuePosition } from "./scripts/queue.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED } from "./scripts/readers.ts";
 import { KEEP, RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
 import { isNumber, type Operation, type Release, type Script } from "./scripts/script.ts";
@@ -68,6 +68,9 @@ const GROUP_LENGTH_MAX = 256;
 export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly name: string;
   readonly subscribe: QuorumNode["subscribe"];
+  /** What operators ask, once they do: see `operated_node.ts`. */
+  declare keys?: QuorumNode["keys"];
+  declare diagnose?: QuorumNode["diagnose"];
   readonly server: ServerAccess;
   readonly connection: CommandSender;
   /** Further connections of operators, closed with the node; `undefined` once that is closed. */
@@ -150,7 +153,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
-    this.#pendingReleases.leaveQueues(keys, ticketId);
+    const ticket = { ticketId } as QueueTicket; // nothing else of it is read
+    // no key has that value
+    this.release({ ...UNREAD, keys, value: ticketId, ttlMs: QUEUE_TTL_MS, ticket }, 0);
   }
 
   async close(): Promise<void> {
@@ -226,7 +231,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const withheld: WithheldVote = { request, nodeIndex };
     const asked = { operation, request, group, whole: command.whole, withheld };
     this.connection.submit<Asked>(command, this, asked, nodeIndex);
-    (this.#guard ??= this.#newGuard()).askBehind(withheld);
+    this.#guard ??= new RestartGuard(this.server, this.connection, this.#onEvent);
+    this.#guard.askBehind(withheld);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
@@ -315,12 +321,6 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       if (isRelease && each.mayHaveKeys(index)) this.#pendingReleases.add(each);
       each.answer(index, outcome, error);
     }
-  }
-
-  #newGuard(): RestartGuard {
-    return new RestartGuard(this.server, this.connection, ({ reason, remainingMs }) => {
-      this.#emit({ type: "node-quarantined", node: this.name, reason, remainingMs });
-    });
   }
 
   #subscribe(listener: ReleaseListener, nodeIndex: number): void {
@@ -442,14 +442,6 @@ export class RequestCommand implements LockCommand {
 
   get keys(): readonly string[] {
     return this.group ? keysOfGroup(this.group) : keysOf(this.request);
-  }
-
-  get sets(): QuorumRequest | undefined {
-    return this.operation.kind === "acquire" ? this.request : undefined;
-  }
-
-  get releases(): QuorumRequest | undefined {
-    return this.operation.kind === "release" ? this.request : undefined;
   }
 }
 

@@ -46,6 +46,7 @@
  *
  * @module
  */
+import { emit, type EventListener } from "../events.ts";
 import {
   type Detail,
   FAILED,
@@ -124,14 +125,6 @@ const BY_DIGEST = 1;
 /** By how much two readings of one cause of a quarantine may differ, in milliseconds. */
 const SAME_CAUSE_MS = 2_000;
 
-/** A time in which a node's votes do not count. */
-interface Quarantine {
-  /** What shows that the node may have lost keys. */
-  readonly reason: "restarted" | "emptied";
-  /** How much longer it lasts, in milliseconds. */
-  readonly remainingMs: number;
-}
-
 /** What a server reports about itself: see {@linkcode STATE_LUA}. */
 type ServerState = [ageMs: number, timeMs: number, uptimeS?: number, runId?: number];
 
@@ -151,7 +144,7 @@ export interface WithheldVote {
 export class RestartGuard implements ReplyReceiver<WithheldVote | undefined> {
   readonly #server: ServerAccess;
   readonly #connection: CommandSender;
-  readonly #onQuarantined: (quarantine: Quarantine) => void;
+  readonly #onEvent: EventListener | undefined;
   /** Since when the node cannot have lost anything more, by the last quarantine reported. */
   #reportedMs = -Infinity;
   /** When the uptime is due to be read again, by the monotonic clock. */
@@ -167,16 +160,16 @@ export class RestartGuard implements ReplyReceiver<WithheldVote | undefined> {
   /**
    * @param server The node's server.
    * @param connection The connection to it.
-   * @param onQuarantined Called once for each cause.
+   * @param onEvent Called once for each cause of a quarantine.
    */
   constructor(
     server: ServerAccess,
     connection: CommandSender,
-    onQuarantined: (quarantine: Quarantine) => void,
+    onEvent: EventListener | undefined,
   ) {
     this.#server = server;
     this.#connection = connection;
-    this.#onQuarantined = onQuarantined;
+    this.#onEvent = onEvent;
   }
 
   /**
@@ -262,7 +255,9 @@ export class RestartGuard implements ReplyReceiver<WithheldVote | undefined> {
     const sinceMs = receivedAtMs - intactMs;
     if (sinceMs <= this.#reportedMs + SAME_CAUSE_MS) return;
     this.#reportedMs = sinceMs;
-    this.#onQuarantined({ reason: runsMs <= ageMs ? "restarted" : "emptied", remainingMs });
+    const reason = runsMs <= ageMs ? "restarted" : "emptied";
+    const node = this.#server.name;
+    if (this.#onEvent) emit(this.#onEvent, { type: "node-quarantined", node, reason, remainingMs });
   }
 }
 

@@ -2,7 +2,6 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { commandOf, releaseOperation } from "../../../src/redis_node/redis_node.ts";
 import { PendingReleases } from "../../../src/redis_node/pending_releases.ts";
 import { GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
-import { QUEUE_TTL_MS } from "../../../src/redis_node/scripts/queue.ts";
 import { KEEP, RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
@@ -141,9 +140,9 @@ for (const [count, kept] of [[900, true], [1_100, false]] as const) {
     let sent = 0;
     const node = { connection: { open: false }, server: { wheel }, release: () => sent++ };
     const releases = new PendingReleases(node);
-    releases.leaveQueues(["k"], "needless");
-    await bench.clock.advance(QUEUE_TTL_MS);
-    for (let id = 0; id < count; id++) releases.leaveQueues(["k"], `id:${id}`);
+    releases.add(release("needless"));
+    await bench.clock.advance(1_000);
+    for (let id = 0; id < count; id++) releases.add(release(`${id}`));
     releases.sendAll();
     assertEquals(sent, count + (kept ? 1 : 0));
   });
@@ -170,6 +169,20 @@ test.opened("RedisNode asks by the next release if the server refuses one for go
   await bench.answer("-NOPERM no\r\n");
   await bench.advance(2 * REFUSED_DELAY_MS);
   assertEquals(bench.written, laterRelease("v2"));
+});
+
+test.opened("RedisNode lets go of releases whose keys are gone, while the server refuses them", async (bench) => {
+  const values = ["v1", "v2", "v3"];
+  for (const value of values) bench.release(release(value, "k", 4 * REFUSED_DELAY_MS));
+  await runMicrotasks();
+  for (const [asked, value] of values.slice(0, 2).entries()) {
+    await bench.answer("-BUSY no\r\n");
+    await bench.advance(REFUSED_DELAY_MS * 2 ** asked);
+    assertEquals(bench.written, laterRelease(value));
+  }
+  await bench.answer("-BUSY no\r\n");
+  await bench.advance(4 * REFUSED_DELAY_MS);
+  assertEquals([bench.written, bench.wheel.size], ["", 0]);
 });
 
 test.opened("RedisNode sends all releases once the server takes one, and asks again soon if it refuses the next", async (bench) => {
