@@ -23,12 +23,12 @@ import type { TimerWheel } from "../time/timer_wheel.ts";
 import { isDemoted, UNKNOWN_SCRIPT } from "./refusals.ts";
 import { CREATED_KEY } from "./restart_guard.ts";
 
-/** How many keys a server looks at in the first step, and in later ones at most. */
-const STEP_KEYS_FIRST = 20;
+/** How many keys a server looks at in a step at most. */
 const STEP_KEYS_MAX = 200;
 /**
  * The length of all names of a step beyond which the next one is shorter: a connection is closed by
- * a reply of more than 1 MiB, which twenty names of 50 kB are.
+ * a reply of more than 1 MiB. So the first step looks at one key, and others at four times as many
+ * as the one before.
  */
 const STEP_LENGTH = 100_000;
 /** What a pattern would not take literally. */
@@ -60,7 +60,7 @@ async function* scanKeys(
   await connection.expectPlainKeys?.();
   const pattern = `${prefix.replaceAll(SPECIAL, "\\$&")}*`;
   let cursor = "0";
-  let count = STEP_KEYS_FIRST;
+  let count = 1;
   do {
     const words = ["SCAN", cursor, "MATCH", pattern, "COUNT", String(count), "TYPE", "string"];
     const [reply] = await repliesTo(connection, [words]);
@@ -73,7 +73,7 @@ async function* scanKeys(
     yield names;
     cursor = String(next);
     // keys come in no order, so the next step has names of the same length
-    count = Math.ceil(Math.min(2 * count, count * STEP_LENGTH / names.join("").length));
+    count = Math.ceil(Math.min(4 * count, count * STEP_LENGTH / names.join("").length));
     count = Math.min(count, STEP_KEYS_MAX);
   } while (cursor !== "0");
 }
