@@ -12,8 +12,9 @@
  * ```
  *
  * If the server refuses what that takes, or a new subscription receives nothing either, the client
- * polls this node. The next attempt is made after a minute, because an operator may have allowed
- * it by then, or when the connection for commands was made again, or callers wait again.
+ * polls this node. The next attempt is made after ten seconds, because an operator may have allowed
+ * it by then, and two faults in a row look the same; or when the connection for commands was made
+ * again, or callers wait again.
  *
  * @module
  */
@@ -40,7 +41,7 @@ const CLOSE_MS_MAX = 250;
 /** Longest wait for a message to itself, in milliseconds. */
 const HEARD_MS_MAX = 2_000;
 /** How long to wait before the next attempt after a refusal, in milliseconds. */
-const REFUSED_DELAY_MS = 60_000;
+const REFUSED_DELAY_MS = 10_000;
 /**
  * How often a client is probed, in milliseconds: most do not notice that a connection on which they
  * only receive is silent.
