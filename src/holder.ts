@@ -7,6 +7,7 @@
  *
  * @module
  */
+import type { TimerWheel } from "./time/timer_wheel.ts";
 
 /** Who holds a lock, as `inspect()`, `list()` and {@linkcode LockHeldError} show it. */
 export interface Holder {
@@ -34,9 +35,10 @@ const FNV_PRIME = 0x01000193;
 /** A value of this library: its random digits, its second, and its label. */
 const OWN_VALUE = /^[\da-f]{40}:([\da-z]{1,8}):([ -~]{0,64})$/u;
 
-/** What follows the random digits in the value of a lock: before 1970, the second is 0. */
-export function valueSuffix(second: number, label: string): string {
-  return `:${Math.max(second, 0).toString(36)}:${label}`;
+/** A value for one attempt; before 1970, its second is 0. */
+export function newValue({ clock, random }: TimerWheel, label: string): string {
+  const second = Math.max(Math.floor(clock.wallMs() / 1_000), 0);
+  return random.value(`:${second.toString(36)}:${label}`);
 }
 
 /** Whether a value has the form of this library's values. */

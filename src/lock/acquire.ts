@@ -81,7 +81,7 @@ import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 import { waitToAdopt } from "./adopt.ts";
 import { HeldLock } from "./held_lock.ts";
-import { holderOf } from "../holder.ts";
+import { holderOf, newValue } from "../holder.ts";
 import { Lock } from "./lock.ts";
 import {
   beginWait,
@@ -113,16 +113,17 @@ const REASONS = {
  * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export async function acquire(call: LockCall): Promise<Lock | undefined> {
-  const { client, client: { attempts } } = call;
+  const { client, client: { attempts }, settings } = call;
   let held: HeldLock | undefined;
-  client.beginCall();
+  client.openCalls++;
   try {
     for (;;) {
       for (let wait; (wait = beginWait(call));) await wait;
       if (!attempts.enter()) await waitForRoom(call);
       const round = beginAttempt(call);
-      await ask(call, round); // step 2: until the votes are decided
-      if (round.counts) await settleToken(round, call.settings);
+      const timeoutMs = Math.min(settings.nodeTimeoutMs, settings.validityMs);
+      await round.ask(askToAcquire, timeoutMs, settings.signal); // step 2: until votes are decided
+      if (round.counts) await settleToken(round, settings);
       attempts.leave();
       held = conclude(call, round);
       if (held) break;
@@ -180,7 +181,7 @@ function beginAttempt(call: LockCall): Round {
   const details = detailsOf(call, ticket);
   // mutation: one-value-for-all-attempts
   // mutation: adopted-value-kept
-  const value = client.newValue(label);
+  const value = newValue(client.wheel, label);
   const keys = pool ? [pool.key] : call.keys;
   const round = new Round(client, keys, value, ttlMs, details); // step 1: it reads the clocks
   if (fencing) round.counts = { last: [], min: 0 };
@@ -213,53 +214,37 @@ function detailsOf(
   };
 }
 
-/** Asks every node once. */
-function ask({ settings }: LockCall, round: Round): Promise<void> {
-  const { nodeTimeoutMs, validityMs, signal } = settings;
-  return round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
-}
-
 /**
  * Looks at the clocks, and accepts the lock or undoes the attempt. If the call has ended, the lock
- * does, too.
+ * does, too. It is not accepted in its cooldown, nor if the counters of the nodes do not agree on a
+ * fencing token.
  */
 function conclude(call: LockCall, round: Round): HeldLock | undefined {
-  const { settings, purpose } = call;
-  const { validityMs, autoExtend = purpose === "use" } = settings;
-  if (call.adopts) round.ttlMs = Math.max(round.ttlMs, call.adopts.ttlMs); // it shortens no TTL
-  const remainingMs = validityMs - round.elapsedMs; // step 3
+  const { client, settings, resources, pool, adopts, attempts: attempt } = call;
+  const { validityMs, autoExtend = call.purpose === "use", onEvent } = settings;
+  if (adopts) round.ttlMs = Math.max(round.ttlMs, adopts.ttlMs); // it shortens no TTL
+  const { decision, elapsedMs, keys, counts } = round; // step 3: it looks at the clocks
   // mutation: granted-too-late
   // else its holder would be notified of the end at once
-  const inTime = remainingMs > expiryMarginMs(validityMs);
-  const granted = round.decision === "granted" && inTime && accept(call, round);
+  const inTime = validityMs - elapsedMs > expiryMarginMs(validityMs);
+  // mutation: accepted-in-its-cooldown
+  const cools = !adopts && client.cooldownLeftMs(keys) > 0; // it may have begun meanwhile
+  const counted = !counts || counts.token !== undefined;
+  const granted = decision === "granted" && inTime && !cools && counted;
   // mutation: failed-attempt-stays
   if (!granted) undoAttempt(round); // step 5: before its listener can ask again
-  if (settings.onEvent) reportAttempt(call, round, granted);
+  if (onEvent) {
+    const { votes, ageMs } = round;
+    emit(onEvent, { type: "attempt", resources, attempt, granted, votes, elapsedMs: ageMs });
+  }
   if (!granted) return undefined;
-  const extend = autoExtend ? renew : undefined;
-  const held = new HeldLock(call.client, round, settings, call.locked, extend);
-  call.pool?.noteWon();
-  call.client.localQueues.won(call, held, round);
-  if (settings.onEvent) reportAcquired(call, held);
+  const locked = pool ? Object.freeze([resources[pool.place]]) : resources;
+  const held = new HeldLock(client, round, settings, locked, autoExtend ? renew : undefined);
+  pool?.noteWon();
+  client.localQueues.won(call, held, round);
+  if (onEvent) reportAcquired(call, held);
   if (call.ended) held.withdraw(); // in the tick of its grant: by a listener, for example
   return held;
-}
-
-/** Accepts unless a cooldown began, or the counters do not agree on a fencing token. */
-function accept(call: LockCall, { keys, counts }: Round): boolean {
-  // mutation: accepted-in-its-cooldown
-  if (call.cooldownLeftOf(keys) > 0) return false;
-  return !counts || counts.token !== undefined;
-}
-
-/** Emits that an attempt is over. */
-function reportAttempt(
-  call: LockCall,
-  { votes, ageMs: elapsedMs }: Round,
-  granted: boolean,
-): void {
-  const { settings: { onEvent }, resources, attempts: attempt } = call;
-  emit(onEvent!, { type: "attempt", resources, attempt, granted, votes, elapsedMs });
 }
 
 /** Emits that a call has its lock. */

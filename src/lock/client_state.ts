@@ -6,7 +6,6 @@
 import { setLatest } from "../bounded_map.ts";
 import { CLIENTS_OPEN_MAX, warnOfManyClients } from "../console_warnings.ts";
 import { type EventListener, listenerIn } from "../events.ts";
-import { valueSuffix } from "../holder.ts";
 import { ROUNDS_MAX } from "../quorum/round.ts";
 import { quorumSize } from "../vote.ts";
 import type { NodeSet, QuorumNode } from "../quorum/quorum_node.ts";
@@ -47,8 +46,8 @@ export class ClientState implements NodeSet {
   readonly attempts: Gate;
   readonly extensions: Gate;
   readonly releases: Gate;
-  /** How many calls may still send something. */
-  #openCalls = 0;
+  /** How many calls may still send something; each counts itself before its first byte. */
+  openCalls = 0;
   #onLastEnded: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
@@ -67,12 +66,6 @@ export class ClientState implements NodeSet {
     this.extensions = new Gate(wheel, ROUNDS_MAX);
     this.releases = new Gate(wheel, ROUNDS_MAX);
     if (++clientsOpen === CLIENTS_OPEN_MAX && !onEvent) warnOfManyClients();
-  }
-
-  /** A value for one attempt: random digits, the second, and the label. */
-  newValue(label: string): string {
-    const { clock, random } = this.wheel;
-    return random.value(valueSuffix(Math.floor(clock.wallMs() / 1_000), label));
   }
 
   /**
@@ -98,14 +91,9 @@ export class ClientState implements NodeSet {
     return Math.max(0, ...keys.map((key) => (this.#cooldowns.get(key) ?? 0) - nowMs));
   }
 
-  /** A call begins: before its first byte. */
-  beginCall(): void {
-    this.#openCalls++;
-  }
-
   /** A call has its lock, or has sent everything that undoes what it sent. */
   endCall(): void {
-    if (--this.#openCalls === 0) this.#onLastEnded?.();
+    if (--this.openCalls === 0) this.#onLastEnded?.();
   }
 
   /** Ends the calls and locks, then the nodes; in bounded time. Idempotent. */
@@ -124,7 +112,7 @@ export class ClientState implements NodeSet {
     wheel.ref();
     // Every call ends now, and sends what undoes its requests before the nodes close.
     const ended = new Promise<void>((resolve) => {
-      if (this.#openCalls === 0) resolve();
+      if (this.openCalls === 0) resolve();
       else this.#onLastEnded = resolve;
     });
     // mutation: nodes-closed-before-calls-end

@@ -466,7 +466,7 @@ export class HeldLock extends TimerEntry {
     const { client, settings } = this;
     // mutation: held-after-release
     if (this.active) this.#endAs("released"); // step 5: before any key is deleted
-    client.beginCall(); // so that nodes close after they have answered it
+    client.openCalls++; // so that nodes close after they have answered it
     // or until the client closes: then all are sent
     if (!client.releases.enter()) await client.releases.wait(Infinity);
     const round = releaseOf(this.round, this.#atLeastMs);

@@ -142,27 +142,15 @@ export class LockCall implements WaitingCall {
     return this.waitMs - (nowMs - this.#sinceMs);
   }
 
-  /** What the lock is for, once an attempt has won it: with a pool, the one of its key. */
-  get locked(): readonly string[] {
-    const { pool, resources } = this;
-    return pool ? Object.freeze([resources[pool.place]]) : resources;
-  }
-
   /**
    * How long until no resource is in its cooldown, or with a pool until one is not, in
    * milliseconds. 0 if the call adopts a lock: then only its holder changes, and no work begins.
    */
   get cooldownLeftMs(): number {
-    if (!this.pool) return this.cooldownLeftOf(this.keys);
-    return Math.min(...this.keys.map((key) => this.cooldownLeftOf([key])));
-  }
-
-  /**
-   * How long some of the keys stay in their cooldown, in milliseconds; 0 as
-   * {@linkcode cooldownLeftMs} is.
-   */
-  cooldownLeftOf(keys: readonly string[]): number {
-    return this.adopts === undefined ? this.client.cooldownLeftMs(keys) : 0;
+    const { client, keys, pool, adopts } = this;
+    if (adopts) return 0;
+    if (!pool) return client.cooldownLeftMs(keys);
+    return Math.min(...keys.map((key) => client.cooldownLeftMs([key])));
   }
 
   /**

@@ -176,7 +176,7 @@ export class LocalQueues {
    * @param round The round that won it.
    */
   won(call: WaitingCall, held: Owner, round: Round): void {
-    const { localName, name, mode, pool, settings: { atLeastMs } } = call;
+    const { localName, mode, pool, settings: { atLeastMs } } = call;
     const waiter = this.waiterOf(call);
     const isFirst = this.owner(localName) === call;
     const queue = isFirst ? this.#queues.get(localName) : undefined;
@@ -184,7 +184,8 @@ export class LocalQueues {
     // this lock, before it ends; or if the release is one that names no ticket (`atLeastMs`).
     if (waiter && (pool || mode || atLeastMs > 0)) this.dropWaiter(localName, round);
     if (mode) {
-      this.#readers.set(name, (this.#readers.get(name) ?? new Set()).add(held));
+      const readers = this.#readers.get(call.name) ?? new Set();
+      this.#readers.set(call.name, readers.add(held));
       // All that wait behind it ask at once, and enter beside it.
       // mutation: admitted-reader-goes-on-waiting
       for (const [caller, goOn] of queue?.calls ?? []) {
@@ -197,10 +198,10 @@ export class LocalQueues {
       // Of a pool, the next one asks at once, for another key. Calls for this key wait until the
       // lock ends, unless another call or lock is before it.
       if (pool) this.leave(localName, call);
-      this.claim(name, held);
+      this.claim(call.name, held);
     } else {
       // The lock takes the place of its call: the next one asks when it ends.
-      this.#owners.set(name, held);
+      this.#owners.set(localName, held);
       if (waiter) waiter.call = undefined;
     }
   }

@@ -1,10 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
 import { LockHeldError } from "../../src/errors.ts";
-import { describeHolder, holderOf, isOwnValue, valueSuffix } from "../../src/holder.ts";
+import { describeHolder, holderOf, isOwnValue, newValue } from "../../src/holder.ts";
+import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { Cluster, locked } from "../support/cluster.ts";
+import { FakeClock } from "../support/fake_clock.ts";
 
 const DIGITS = "0123456789abcdef".repeat(3).slice(0, 40);
-const SECOND = 1_770_091_445;
 const AT = new Date("2026-02-03T04:04:05Z");
 
 Deno.test("holderOf() is FNV-1a with 32 bits, and another for every other value", () => {
@@ -15,8 +16,9 @@ Deno.test("holderOf() is FNV-1a with 32 bits, and another for every other value"
 });
 
 Deno.test("describeHolder() reads the second of the acquisition and the label from a value of this library", () => {
+  const wheel = new TimerWheel(new FakeClock(0, AT.getTime()));
   for (const label of ["web-3:1234", "", "x".repeat(64)]) {
-    const value = DIGITS + valueSuffix(SECOND, label);
+    const value = newValue(wheel, label);
     assert(isOwnValue(value));
     assertEquals(describeHolder(value), {
       holder: holderOf(value),
@@ -24,7 +26,7 @@ Deno.test("describeHolder() reads the second of the acquisition and the label fr
       acquiredAt: AT,
     });
   }
-  assert(isOwnValue(DIGITS + valueSuffix(-1, ""))); // of a clock before 1970
+  assert(isOwnValue(newValue(new TimerWheel(new FakeClock(0, -1)), ""))); // before 1970
 });
 
 for (

@@ -129,7 +129,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   // A lock that moves.
   "giver-keeps-holding": [drop, "a lock that was handed over stays held"],
   "adopted-value-kept": [
-    becomes("call.adopts?.value ?? client.newValue(label)"),
+    becomes("call.adopts?.value ?? newValue(client.wheel, label)"),
     "an adopted lock keeps its value",
   ],
   "failed-adoption-deletes": [becomes("undefined"), "an adoption that fails deletes the lock"],
