@@ -7,7 +7,7 @@ import { type Outcome, QUEUED } from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
 import type { RawReply } from "../../redis/reply.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import { ASK_LUA, isPosition, JOIN_LUA, POSITION_LENGTH } from "./queue.ts";
+import { ASK_LUA, isPosition, POSITION_LENGTH } from "./queue.ts";
 import { acquireArgs, lua, type Operation, readAcquired, type ScriptOperation } from "./script.ts";
 
 /** As {@linkcode readAcquired}, and reads the position of a caller that stands in queues. */
@@ -21,6 +21,49 @@ export function readQueued(
 }
 
 /**
+ * Puts the ticket into the queues of the keys that are in its way: those that are held, and those
+ * for which it is another's turn, for so many milliseconds as `turnsMs` says. Returns the reply:
+ * where it stands.
+ *
+ * A key that is held is nobody's turn.
+ *
+ * The ticket leaves the queue of a key that is not in its way, which is of no use to it while
+ * another is; but not while it has its turn for that key, so that it gets both if the other is soon
+ * free. Unless a turn runs, the turn for the key passes on: if nobody has had one, to the first; if
+ * one is over, to the next behind the ticket.
+ */
+export const JOIN_LUA = `local function join(ticket, asked, agreed, turnsMs)
+  local pttls, inWay = {}, {}
+  for _, key in ipairs(KEYS) do
+    pttls[key] = redis.call('PTTL', key)
+    if pttls[key] ~= -2 or (turnsMs[key] or 0) > 0 then
+      inWay[#inWay + 1] = key
+    else
+      local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket)
+      if rank then
+        local whose, leftMs = whoseTurn(key)
+        if leftMs <= 0 or whose ~= ticket then redis.call('ZREM', 'hasp:queue:' .. key, ticket) end
+        if leftMs <= 0 then giveTurn(key, nil, whose and rank) end
+      end
+    end
+  end
+  local score, nowUs, isLast = scoreOf(inWay, ticket, asked, agreed)
+  local heldMs, waitMs, ahead, length, foreign, holder = -2, 0, 0, 0, 0, ''
+  for _, key in ipairs(inWay) do
+    local pttl, rank, size = pttls[key], stand(key, ticket, score, isLast)
+    ahead, length = math.max(ahead, rank), math.max(length, size)
+    waitMs = math.max(waitMs, turnsMs[key] or 0)
+    heldMs = pttl ~= -1 and heldMs ~= -1 and math.max(heldMs, pttl) or -1
+    if pttl ~= -2 then
+      local isForeign, value = holderOf(key)
+      foreign, holder = math.max(foreign, isForeign), value or holder
+      redis.pcall('DEL', 'hasp:turn:' .. key)
+    end
+  end
+  return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }
+end`;
+
+/**
  * Sets all keys and leaves their queues, or sets none and stands in their queues. If it set the
  * keys, it returns 1, or the counter if the hint is no empty text. If not, it returns the ticket's
  * position. A caller that does not wait has no ticket: then the script does not look at the queues,
@@ -31,42 +74,34 @@ export function readQueued(
  * comes to, and no two of them wait for each other. In the queue of a key that is not in its way it
  * would get turns that it cannot use. Being in one queue proves the score for the others.
  *
- * A free key is for the ticket whose turn it is. But if that turn is over, the caller drops the
- * tickets ahead of its own. `agreed` is 1 if a quorum of nodes has put the ticket in their queues
- * with this score or an earlier one: then it passes tickets with later scores, even if it has lost
- * its position here.
+ * A free key is for the ticket whose turn it is (**Turns** in `queue.ts`). `agreed` is 1 if a
+ * quorum of nodes has put the ticket in their queues with this score or an earlier one (**Wrong
+ * clocks**): then it passes tickets with later scores, even if it has lost its position here.
  */
 export const ACQUIRE_OR_WAIT: ScriptOperation = {
   kind: "acquire",
   queues: true,
   argv: acquireArgs,
   source: /* @__PURE__ */ lua(
-    ASK_LUA,
-    // Finds out whether a key is held, or is another's turn.
-    `local value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
-local blocked, turnsMs = redis.call('EXISTS', unpack(KEYS)) > 0, {}
-if ticket and not blocked then
-  for _, key in ipairs(KEYS) do
-    turnsMs[key] = othersTurnMs(key, ticket, asked, agreed)
-    blocked = blocked or turnsMs[key] > 0
-  end
-end`,
-    // Takes the keys.
     FENCE_LUA,
-    `if not blocked then
-  for _, key in ipairs(KEYS) do
-    if ticket then take(key, ticket, ttl) end
-  end
-  local granted = fence(KEYS, hint)
-  for _, key in ipairs(KEYS) do
-    redis.call('SET', key, value, 'PX', ttl)
-  end
-  return granted
-end
-if not ticket then return 0 end`,
+    // Takes the keys if they are free and the caller does not wait, and ends here.
+    `local value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
+local blocked = redis.call('EXISTS', unpack(KEYS)) > 0
+if not ticket then return blocked and 0 or grant(KEYS, value, ttl, hint) end`,
+    ASK_LUA,
     JOIN_LUA,
-    `return join(ticket, asked, agreed, turnsMs)`,
+    // Finds out whether a free key is another's turn.
+    `local turnsMs = {}
+for _, key in ipairs(blocked and {} or KEYS) do
+  turnsMs[key] = contendFor(key, ticket, asked, agreed)
+  blocked = blocked or turnsMs[key] > 0
+end
+if blocked then return join(ticket, asked, agreed, turnsMs) end
+for _, key in ipairs(KEYS) do
+  take(key, ticket, ttl)
+end
+return grant(KEYS, value, ttl, hint)`,
   ),
-  sha1: "1111dde02fc2c4c8b77129faae92da4d8c2cca41",
+  sha1: "5d027bfa93ed440a2ab3811f84d35884f26e2ff9",
   read: readQueued,
 };

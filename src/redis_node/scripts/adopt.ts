@@ -47,7 +47,7 @@ for index, key in ipairs(KEYS) do
 end
 return granted`,
   ),
-  sha1: "f53aa77d0284c42459faf01c6625c20c7983dac2",
+  sha1: "ad2b2fbd6b286ae4d61e499960accd1b502b41a0",
   read(reply, request) {
     return reply === -1 ? MISSING : readAcquired.call(this, reply, request);
   },

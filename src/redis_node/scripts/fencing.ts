@@ -79,6 +79,14 @@ end`,
   end
   return highest
 end`,
+  // Counts a lock on the keys, and sets them. Returns what `fence` does.
+  `local function grant(keys, value, ttl, hint)
+  local granted = fence(keys, hint)
+  for _, key in ipairs(keys) do
+    redis.call('SET', key, value, 'PX', ttl)
+  end
+  return granted
+end`,
 );
 
 /**
@@ -135,6 +143,6 @@ local token = tonumber(ARGV[2])
 redis.call('PEXPIRE', 'hasp:fence:' .. KEYS[1], '${COUNTER_TTL_MS}')
 return fence(KEYS, token, token)`,
   ),
-  sha1: "bd22c99ace3f6b0e71469477d6adfbad700d7d6a",
+  sha1: "0c0f229f86ce60ef510e041eef509b034cc92d24",
   read: (reply) => reply === 0 ? DENIED : isCount(reply) ? GRANTED : undefined,
 };

@@ -10,13 +10,7 @@
  */
 import { DENIED, QUEUED } from "../../quorum/outcome.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import {
-  ASK_LUA,
-  isPosition,
-  NOTIFY_READERS_LUA,
-  POOL_POSITION_LENGTH,
-  STAND_LUA,
-} from "./queue.ts";
+import { ASK_LUA, isPosition, POOL_POSITION_LENGTH } from "./queue.ts";
 import { acquireArgs, isNumber, lua, readAcquired, type ScriptOperation } from "./script.ts";
 
 /**
@@ -27,9 +21,8 @@ import { acquireArgs, isNumber, lua, readAcquired, type ScriptOperation } from "
  * ticket, it returns a list of one number: a bit mask of the keys that are free.
  *
  * A caller may have a free key although it is the turn of another pool's ticket, if enough keys are
- * free for all who are ahead of the caller (`mayPass`). Nodes that freed keys in different
- * orders gave the turns to different tickets, so each of these would have the votes of some nodes
- * only.
+ * free for all who are ahead of the caller (`mayHave`). Nodes that freed keys in different orders gave
+ * the turns to different tickets, so each of these would have the votes of some nodes only.
  *
  * A ticket whose turn is over is overtaken as by `ACQUIRE_OR_WAIT`. Those that are dropped and wait
  * for the same pool leave all its queues at once, and not one queue after the other.
@@ -41,22 +34,28 @@ export const ACQUIRE_ANY: ScriptOperation = {
     return [String(request.pool!.place + 1), ...acquireArgs.call(this, request)];
   },
   source: /* @__PURE__ */ lua(
-    ASK_LUA,
-    NOTIFY_READERS_LUA,
-    // The key that is asked for, and the ticket in its queue.
+    FENCE_LUA,
+    // The key that is asked for, and the ticket in its queue. Without a ticket, ends here.
     `local number, value, ttl, hint, ticket, asked, agreed = unpack(ARGV)
 number = tonumber(number)
-local key, own = KEYS[number], ticket and ticket .. number`,
-    // Whether there is a free key for each ticket ahead of this rank and one more.
-    `local freeCount
-local function suffices(rank)
-  freeCount = freeCount or #KEYS - redis.call('EXISTS', unpack(KEYS))
-  return rank < freeCount
+local key, own = KEYS[number], ticket and ticket .. number
+local blocked, free = redis.call('EXISTS', key) == 1, 0
+if not ticket then
+  if not blocked then return grant({ key }, value, ttl, hint) end
+  for index, each in ipairs(KEYS) do
+    if redis.call('EXISTS', each) == 0 then free = free + math.floor(2 ^ (index - 1)) end
+  end
+  return { free }
 end`,
-    // Whether the ticket of this rank may have a free key though it is the turn of `whose`: if that
-    // is a pool's ticket, too, and the free keys suffice.
-    `local function mayPass(rank, whose)
-  return rank and poolIdOf(whose) and suffices(rank)
+    ASK_LUA,
+    // Whether the ticket of this rank may have a free key: as the first, if it is its turn, or if
+    // that is another pool's ticket's and there is a free key for each ahead and one more.
+    `local freeCount
+local function mayHave(key, rank)
+  if rank == 0 then return true end
+  local whose = redis.pcall('GET', 'hasp:turn:' .. key)
+  freeCount = freeCount or #KEYS - redis.call('EXISTS', unpack(KEYS))
+  return poolIdOf(whose) and (rank < freeCount or poolIdOf(whose) == ticket)
 end`,
     // Takes these tickets of the pool out of the queues of the other keys, and notifies who may be
     // next where one has left. Where a turn runs it notifies nobody: with many keys free, that
@@ -72,41 +71,26 @@ end`,
       if found == 'hasp:shared' then notifyReaders(other) end
       if not found then
         local _, leftMs = whoseTurn(other)
-        if leftMs <= 0 then giveTurn(other, 0) end
+        if leftMs <= 0 then giveTurn(other) end
       end
     end
   end
 end`,
-    // Finds out whether the key is held, or is another's turn.
-    `local blocked = redis.call('EXISTS', key) == 1
-local turnMs, overtaken = 0, nil
-if ticket and not blocked then turnMs, overtaken = othersTurnMs(key, own, asked, agreed) end
-if turnMs > 0 then
-  local rank = redis.call('ZRANK', 'hasp:queue:' .. key, own)
-  blocked = not mayPass(rank, redis.pcall('GET', 'hasp:turn:' .. key))
+    // Takes the key, unless it is held, or another's turn that the caller may not pass.
+    `local overtaken
+if not blocked then
+  local turnMs
+  turnMs, overtaken = contendFor(key, own, asked, agreed)
+  local rank = turnMs > 0 and redis.call('ZRANK', 'hasp:queue:' .. key, own)
+  blocked = turnMs > 0 and not (rank and mayHave(key, rank))
+end
+if not blocked then
+  take(key, own, ttl)
+  local leaving = { ticket }
+  for _, one in ipairs(overtaken or {}) do leaving[#leaving + 1] = poolIdOf(one) end
+  leaveOthers(leaving)
+  return grant({ key }, value, ttl, hint)
 end`,
-    // Takes the key.
-    FENCE_LUA,
-    `if not blocked then
-  if ticket then
-    take(key, own, ttl)
-    local leaving = { ticket }
-    for _, one in ipairs(overtaken or {}) do leaving[#leaving + 1] = poolIdOf(one) end
-    leaveOthers(leaving)
-  end
-  local granted = fence({ key }, hint)
-  redis.call('SET', key, value, 'PX', ttl)
-  return granted
-end`,
-    // Says which keys are free, without a ticket.
-    `local free = 0
-if not ticket then
-  for index, each in ipairs(KEYS) do
-    if redis.call('EXISTS', each) == 0 then free = free + math.floor(2 ^ (index - 1)) end
-  end
-  return { free }
-end`,
-    STAND_LUA,
     // Puts the ticket into all queues. A key that is free for another is `reserved`: it replies the
     // first such key, where the ticket stands in its queue, and how long that one's turn lasts, or
     // would last.
@@ -121,21 +105,18 @@ for index, each in ipairs(KEYS) do
     if heldMs < 0 or pttl ~= -1 and pttl < heldMs then heldMs = pttl end
     foreign = math.max(foreign, (holderOf(each)))
     if index == number then redis.call('DEL', 'hasp:turn:' .. each) end
-  else
-    local whose, leftMs
-    if not reserved or suffices(rank) then whose, leftMs = whoseTurn(each) end
-    if rank == 0 or whose == ticket .. index or mayPass(rank, whose) then
-      free = free + math.floor(2 ^ (index - 1))
-    elseif not reserved then
-      reserved, reservedRank = index, rank
-      waitMs = whose and math.max(leftMs, 1) or patienceMs(redis.call('ZRANGE', 'hasp:queue:' .. each, 0, 0)[1])
-    end
+  elseif mayHave(each, rank) then
+    free = free + math.floor(2 ^ (index - 1))
+  elseif not reserved then
+    local whose, leftMs = whoseTurn(each)
+    reserved, reservedRank = index, rank
+    waitMs = whose and math.max(leftMs, 1) or patienceMs(redis.call('ZRANGE', 'hasp:queue:' .. each, 0, 0)[1])
   end
 end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "b5c79058fc524bc78af19313fabc89e58ea968bf",
+  sha1: "034e0c6898cf7db28c3c3e960a6de58b8ef14b7f",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -14,14 +14,26 @@
  * **Turns.** A free key is the turn of one ticket at most; `hasp:turn:<key>` says whose:
  *
  * - *No turn.* Nothing is kept, or a ticket that has left the queue. So it is while a key is held,
- *   and when its TTL is over. A script that frees the key, or else the next ask, gives the first
- *   ticket its turn, and notifies it (`giveTurn`). If nobody subscribes to the ticket's channel,
- *   the client is gone: the script drops the ticket, and goes on with the next one.
+ *   and when its TTL is over.
  * - *A turn runs* for as long as the ticket's patience, by the node's clock. Until then the key is
- *   for this ticket alone. When the key is taken, there is no turn (`take`).
- * - *A turn is over.* It is kept for a while, so that scripts see it: who asks from the queue now
- *   gets the key, and drops all who are ahead (`overtake`). A newcomer, who is not there yet, drops
- *   nobody, and waits 50 ms longer if several wait, because they are about to ask.
+ *   for this ticket alone.
+ * - *A turn is over.* It is kept for a while, so that scripts see it.
+ *
+ * | what happens to a key              | what becomes of the turn                  | function     |
+ * | ---------------------------------- | ----------------------------------------- | ------------ |
+ * | it is freed                        | the first ticket's begins: it is notified | `giveTurn`   |
+ * | it was free, or a ticket leaves    | the same, unless a turn runs              | `ensureTurn` |
+ * | it is free, and a client asks:     |                                           | `contendFor` |
+ * | ... no turn, the client is first   | the client gets the key                   |              |
+ * | ... no turn, another is first      | that one's begins                         | `giveTurn`   |
+ * | ... another's turn runs            | goes on: the client is to wait            |              |
+ * | ... another's turn is over         | all ahead are dropped, the client gets it | `overtake`   |
+ * | it is taken                        | ends                                      | `take`       |
+ * | it is held, and a client asks      | ends, if a plain `SET` had taken the key  | `join`       |
+ *
+ * A first ticket to whose channel nobody subscribes is dropped, because its client is gone: then
+ * the next one is first. A newcomer, who is not in the queue yet, drops nobody, and waits 50 ms
+ * longer than a turn if several wait, because they are about to ask.
  *
  * A ticket for any one of several keys has one turn at a time, so the next key that is free goes to
  * the next ticket.
@@ -45,10 +57,10 @@
  * - `*`, `beside`: readers hold the key, and the ticket, a reader's, may enter beside them.
  *
  * **Leaving.** A ticket leaves the queue when its client gets the key, gives up, is gone, or is
- * overtaken. One for several keys also leaves if the key is free while another is in its way (see
- * `JOIN_LUA`). One whose wait is over is gone, too: its host may be stopped or cut off, with open
- * connections. A client that got the key but not the lock is put back with its old score; and so is
- * one that was overtaken because it was slow, if a quorum has agreed on its score.
+ * overtaken. One for several keys also leaves if the key is free while another is in its way
+ * (`join` in `acquire.ts`). One whose wait is over is gone, too: its host may be stopped or cut
+ * off, with open connections. A client that got the key but not the lock is put back with its old
+ * score; and so is one that was overtaken because it was slow, if a quorum has agreed on its score.
  *
  * **Wrong clocks.** No client can gain much by one. A score that is ahead of the node's clock is
  * cut, and a new ticket passes only tickets whose scores are at most {@linkcode QUEUE_LEAD_MS}
@@ -93,21 +105,19 @@ const TURN_RECORD_MS = 3_000;
 /** What precedes a client's id in the name of its channel. */
 export const WAKE_CHANNEL = "hasp:wake:";
 
-/** What a ticket says of its client, and how that is notified. */
-export const TICKET_LUA: string = /* @__PURE__ */ lua(
+/** What tickets say, who is notified, and whose turn it is for a key. */
+export const QUEUE_LUA: string = /* @__PURE__ */ lua(
   // Sends the ticket's client a message; returns how many have received it, or an error. Those who
   // subscribe to a pattern count, too.
   `local function publish(ticket, message)
-  local id = ticket:match('^([^:]*):')
-  return id and redis.pcall('PUBLISH', 'hasp:wake:' .. id, message) or 0
+  return redis.pcall('PUBLISH', 'hasp:wake:' .. ticket:match('^[^:]*'), message)
 end`,
-  // The node's time, in milliseconds since 1970; `nil`, and the error, if it refuses to say. It is
-  // asked once.
+  // The node's time, in milliseconds since 1970; `nil` if it refuses to say: then `time` is the
+  // error. It is asked once.
   `local time
 local function nowMs()
   time = time or redis.pcall('TIME')
-  if time.err then return nil, time end
-  return time[1] * 1000 + math.floor(time[2] / 1000)
+  return time[1] and time[1] * 1000 + math.floor(time[2] / 1000)
 end`,
   // How long the ticket's client waits yet; `nil` if without end.
   `local function remainingMs(ticket)
@@ -117,99 +127,14 @@ end`,
 end`,
   // Whether the ticket's client is gone: its wait is over, or nobody subscribes to its channel.
   `local function gone(ticket)
-  local id = ticket:match('^([^:]*):')
-  return not id or (remainingMs(ticket) or 1) <= 0 or redis.pcall('PUBSUB', 'NUMSUB', 'hasp:wake:' .. id)[2] == 0
+  local channel = 'hasp:wake:' .. ticket:match('^[^:]*')
+  return (remainingMs(ticket) or 1) <= 0 or redis.pcall('PUBSUB', 'NUMSUB', channel)[2] == 0
 end`,
   // How long the ticket's turn lasts: the farther its client is, the longer.
   () =>
     `local function patienceMs(ticket)
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
 end`,
-);
-
-/** `giveTurn`, and what it calls. */
-export const TURN_LUA: string = /* @__PURE__ */ lua(
-  TICKET_LUA,
-  // Sends these watchers, but for `own`, a sign and a time, each a later one than the one before
-  // it. Returns the time of one more. Who stands there twice, does so in a row.
-  () =>
-    `local function notifyWatchers(watchers, sign, waitMs, own)
-  local before
-  for _, watcher in ipairs(watchers) do
-    if watcher ~= before and watcher ~= own and publish(watcher, watcher .. sign .. waitMs) ~= 0 then
-      waitMs = (waitMs < ${PATIENCE_MS_MAX} and math.max(waitMs, patienceMs(watcher)) or waitMs) + ${WATCH_STEP_MS}
-    end
-    before = watcher
-  end
-  return waitMs
-end`,
-  // The id of a pool's ticket, without the number of the key; `nil` or `false` of anything else.
-  `local function poolIdOf(ticket)
-  return type(ticket) == 'string' and ticket:match('^[^.]*%.')
-end`,
-  // Where is kept which key of a pool a ticket has its turn for. The name begins as the keys of
-  // most pools do, because a user may only have the right to such names, and a cluster has them in
-  // one slot by their hash tag. In a pool whose keys begin otherwise, a ticket may have many turns.
-  `local function poolTurnName(key, id)
-  return 'hasp:turn:' .. (key:match('^.*%W') or '') .. id
-end`,
-  // Whether the pool's ticket with this id has its turn for another key: then it is passed over, so
-  // that each of several free keys goes to another ticket.
-  `local function hasTurnElsewhere(id, key)
-  local other = id and redis.pcall('GET', poolTurnName(key, id))
-  if type(other) ~= 'string' or other == key then return false end
-  return poolIdOf(redis.pcall('GET', 'hasp:turn:' .. other)) == id
-end`,
-  // Whose turn it is for the key: `nil` if nobody has had one, or the ticket has left the queue.
-  // And for how long yet: 0 or less unless a turn runs. It does not look for the ticket `queued`,
-  // which the caller has just found in the queue.
-  () =>
-    `local function whoseTurn(key, queued)
-  local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
-  if type(ticket) ~= 'string' then return nil, 0 end
-  if ticket ~= queued and type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil, 0 end
-  return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
-end`,
-  // Sends the watchers of a turn how long to wait for it: of the five tickets from that on the
-  // second and the fifth, and the last. Returns what `notifyWatchers` does.
-  `local function notifyBehind(queue, near, waitMs, own)
-  local last = near[5] and redis.pcall('ZRANGE', queue, '-1', '-1')[1] or near[#near]
-  return notifyWatchers({ near[2], near[5] or last, last }, '+', waitMs, own)
-end`,
-  // Gives the turn for a free key to the first ticket from this rank on: notifies it, and the
-  // watchers. Drops tickets whose clients are gone. Returns for how long `own`, the caller's
-  // ticket, is to wait for it; 0 if it is nobody else's turn, or if the node refuses a command.
-  //
-  // If there is no other ticket and no `own`, it does not ask first whether the client is gone: a
-  // message without a receiver shows that.
-  () =>
-    `local function giveTurn(key, rank, own)
-  local queue = 'hasp:queue:' .. key
-  while true do
-    local near = redis.pcall('ZRANGE', queue, rank, rank + 4)
-    local first = near[1]
-    if not first or first == own then return 0 end
-    local id = poolIdOf(first)
-    if hasTurnElsewhere(id, key) then
-      rank = rank + 1
-    else
-      local isGone = (own or near[2]) and gone(first)
-      local receivers = isGone and 0 or publish(first, first)
-      if receivers ~= 0 then
-        local waitMs = patienceMs(first)
-        local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
-        if type(receivers) ~= 'number' or set.err then return 0 end
-        if id then redis.pcall('SET', poolTurnName(key, id), key, 'PX', waitMs) end
-        return notifyBehind(queue, near, waitMs, own)
-      end
-      if type(redis.pcall('ZREM', queue, first)) == 'table' then return 0 end
-    end
-  end
-end`,
-);
-
-/** `notifyReaders`, and what it calls beside the parts of tickets. */
-export const NOTIFY_READERS_LUA: string = /* @__PURE__ */ lua(
   // Whether a ticket is a reader's; see `readers.ts`.
   `local function reads(ticket)
   return ticket:find('^[^:]*:R')
@@ -242,30 +167,108 @@ end`,
   until first or not dropped
   return first ~= nil
 end`,
-);
-
-/**
- * Sends the first, the fourth and the last two of a key's queue, or all of four or fewer, when
- * the key expires: `-` if it was taken, `+` if a lock that has ended keeps it.
- */
-export const ANNOUNCE_LUA = `local function announceExpiry(key, sign, waitMs)
+  // Sends these watchers, but for `own`, a sign and a time, each a later one than the one before
+  // it. Returns the time of one more. Who stands there twice, does so in a row.
+  () =>
+    `local function notifyWatchers(watchers, sign, waitMs, own)
+  local before
+  for _, watcher in ipairs(watchers) do
+    if watcher ~= before and watcher ~= own and publish(watcher, watcher .. sign .. waitMs) ~= 0 then
+      waitMs = (waitMs < ${PATIENCE_MS_MAX} and math.max(waitMs, patienceMs(watcher)) or waitMs) + ${WATCH_STEP_MS}
+    end
+    before = watcher
+  end
+  return waitMs
+end`,
+  // Sends the first, the fourth and the last two of a key's queue, or all of four or fewer, when
+  // the key expires: `-` if it was taken, `+` if a lock that has ended keeps it.
+  `local function announceExpiry(key, sign, waitMs)
   local queue = 'hasp:queue:' .. key
   local near = redis.pcall('ZRANGE', queue, '0', '4')
   local ends = near[5] and redis.pcall('ZRANGE', queue, '-2', '-1')
   notifyWatchers(ends and { near[1], near[4], ends[1], ends[2] } or near, sign, waitMs)
-end`;
+end`,
+  // The id of a pool's ticket, without the number of the key; `nil` or `false` of anything else.
+  `local function poolIdOf(ticket)
+  return type(ticket) == 'string' and ticket:match('^[^.]*%.')
+end`,
+  // Where is kept which key of a pool a ticket has its turn for. The name begins as the keys of
+  // most pools do, because a user may only have the right to such names, and a cluster has them in
+  // one slot by their hash tag. In a pool whose keys begin otherwise, a ticket may have many turns.
+  `local function poolTurnName(key, id)
+  return 'hasp:turn:' .. (key:match('^.*%W') or '') .. id
+end`,
+  // Whether the ticket has its turn for another key of its pool: then it is passed over, so that
+  // each of several free keys goes to another ticket.
+  `local function hasTurnElsewhere(ticket, key)
+  local id = poolIdOf(ticket)
+  local other = id and redis.pcall('GET', poolTurnName(key, id))
+  if type(other) ~= 'string' or other == key then return false end
+  return poolIdOf(redis.pcall('GET', 'hasp:turn:' .. other)) == id
+end`,
+  // Whose turn it is for the key: `nil` if nobody has had one, or the ticket has left the queue.
+  // And for how long yet: 0 or less unless a turn runs.
+  () =>
+    `local function whoseTurn(key)
+  local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
+  if type(ticket) ~= 'string' then return nil, 0 end
+  if type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil, 0 end
+  return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
+end`,
+  // Sends the watchers of a turn how long to wait for it: of the five tickets from that on the
+  // second and the fifth, and the last. Returns what `notifyWatchers` does.
+  `local function notifyBehind(queue, near, waitMs, own)
+  local last = near[5] and redis.pcall('ZRANGE', queue, '-1', '-1')[1] or near[#near]
+  return notifyWatchers({ near[2], near[5] or last, last }, '+', waitMs, own)
+end`,
+  // Gives the turn for a free key to the first ticket, or the first from this rank on, that has its
+  // turn for no other key: notifies it, and the watchers. Drops tickets whose clients are gone.
+  // Returns for how long `own`, the caller's ticket, is to wait for it; 0 if it is nobody else's
+  // turn, or if the node refuses to record it.
+  //
+  // A ticket that nobody waits behind is not looked at before: that its message has no receiver
+  // shows that its client is gone, too.
+  () =>
+    `local function giveTurn(key, own, rank)
+  local queue = 'hasp:queue:' .. key
+  rank = rank or 0
+  while true do
+    local near = redis.pcall('ZRANGE', queue, rank, rank + 4)
+    local first = near[1]
+    if not first or first == own then return 0 end
+    if hasTurnElsewhere(first, key) then
+      rank = rank + 1
+    elseif (own or near[2]) and gone(first) or publish(first, first) == 0 then
+      if redis.pcall('ZREM', queue, first) ~= 1 then return 0 end
+    else
+      local waitMs, id = patienceMs(first), poolIdOf(first)
+      if id then redis.pcall('SET', poolTurnName(key, id), key, 'PX', waitMs) end
+      local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
+      return set.err and 0 or notifyBehind(queue, near, waitMs, own)
+    end
+  end
+end`,
+  // Gives the turn for a free key to the first, unless the key was free before and another's turn
+  // runs: then notifies the watchers of that again, because one may have left. Returns what
+  // `giveTurn` does.
+  `local function ensureTurn(key, wasHeld, own)
+  local queue, whose, leftMs = 'hasp:queue:' .. key, nil, 0
+  if not wasHeld then whose, leftMs = whoseTurn(key) end
+  if leftMs <= 0 or whose == own then return giveTurn(key, own) end
+  return notifyBehind(queue, redis.pcall('ZRANGE', queue, '0', '4'), leftMs, own)
+end`,
+);
 
 /** What a script calls whose caller asks for keys: it takes them, or joins their queues. */
 export const ASK_LUA: string = /* @__PURE__ */ lua(
-  TURN_LUA,
-  ANNOUNCE_LUA,
+  QUEUE_LUA,
   // Drops the tickets ahead of this rank, but for those that have their turns for other keys, and
   // returns them. Notifies each: one that asks again gets its position back if a quorum has agreed
   // on its score.
   `local function overtake(key, rank)
   local queue, overtaken = 'hasp:queue:' .. key, {}
   for _, ticket in ipairs(redis.call('ZRANGE', queue, '0', rank - 1)) do
-    if not hasTurnElsewhere(poolIdOf(ticket), key) then
+    if not hasTurnElsewhere(ticket, key) then
       overtaken[#overtaken + 1] = ticket
       redis.call('ZREM', queue, ticket)
       publish(ticket, ticket)
@@ -280,13 +283,13 @@ end`,
   // If a quorum has `agreed` on the score of `own`, and the first's is later, `own` has only lost
   // its position on this node.
   () =>
-    `local function othersTurnMs(key, own, score, agreed)
+    `local function contendFor(key, own, score, agreed)
   local queue = 'hasp:queue:' .. key
   local first, second = unpack(redis.pcall('ZRANGE', queue, '0', '1'))
   if not first or first == own then return 0 end
   if agreed == '1' and tonumber(score) < tonumber(redis.call('ZSCORE', queue, first)) then return 0 end
-  local whose, leftMs = whoseTurn(key, first)
-  if not whose then return giveTurn(key, 0, own) end
+  local whose, leftMs = whoseTurn(key)
+  if not whose then return giveTurn(key, own) end
   if whose == own then return 0 end
   local rank = redis.call('ZRANK', queue, own)
   if second and not rank then leftMs = leftMs + ${WATCH_STEP_MS} end
@@ -300,13 +303,6 @@ end`,
   redis.call('DEL', 'hasp:turn:' .. key)
   announceExpiry(key, '-', tonumber(ttl))
 end`,
-);
-
-/**
- * What a script calls that puts a ticket into queues. Each run of a script makes all functions that
- * it passes, so these stand behind what can return before.
- */
-export const STAND_LUA: string = /* @__PURE__ */ lua(
   // The score that a ticket gets in the queues of the keys: `asked`, unless its client's clock may
   // be wrong, as the head of this file says. Also returns the node's time, both in microseconds;
   // and whether all other tickets have lower scores.
@@ -344,52 +340,6 @@ end`,
   if found == 'hasp:shared' then return 0, redis.pcall('ZRANGE', 'hasp:readers:' .. key, '-1', '-1')[1] end
   if type(found) ~= 'string' or #found > ${VALUE_BYTES_MAX} then return 1 end
   return #found:match('^%x*') == 40 and 0 or 1, found
-end`,
-);
-
-/**
- * Puts the ticket into the queues of the keys that are in its way: those that are held, and those
- * for which it is another's turn, for so many milliseconds as `turnsMs` says. Returns the reply:
- * where it stands.
- *
- * A key that is held is nobody's turn.
- *
- * The ticket leaves the queue of a key that is not in its way, which is of no use to it while
- * another is; but not while it has its turn for that key, so that it gets both if the other is soon
- * free. Unless a turn runs, it passes the turn for the key on: if nobody has had one, to the first;
- * if one is over, to the next behind the ticket.
- */
-export const JOIN_LUA: string = /* @__PURE__ */ lua(
-  STAND_LUA,
-  `local function join(ticket, asked, agreed, turnsMs)
-  local pttls, inWay = {}, {}
-  for _, key in ipairs(KEYS) do
-    pttls[key] = redis.call('PTTL', key)
-    if pttls[key] ~= -2 or (turnsMs[key] or 0) > 0 then
-      inWay[#inWay + 1] = key
-    else
-      local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket)
-      if rank then
-        local whose, leftMs = whoseTurn(key, ticket)
-        if leftMs <= 0 or whose ~= ticket then redis.call('ZREM', 'hasp:queue:' .. key, ticket) end
-        if leftMs <= 0 then giveTurn(key, whose and rank or 0) end
-      end
-    end
-  end
-  local score, nowUs, isLast = scoreOf(inWay, ticket, asked, agreed)
-  local heldMs, waitMs, ahead, length, foreign, holder = -2, 0, 0, 0, 0, ''
-  for _, key in ipairs(inWay) do
-    local pttl, rank, size = pttls[key], stand(key, ticket, score, isLast)
-    ahead, length = math.max(ahead, rank), math.max(length, size)
-    waitMs = math.max(waitMs, turnsMs[key] or 0)
-    heldMs = pttl ~= -1 and heldMs ~= -1 and math.max(heldMs, pttl) or -1
-    if pttl ~= -2 then
-      local isForeign, value = holderOf(key)
-      foreign, holder = math.max(foreign, isForeign), value or holder
-      redis.pcall('DEL', 'hasp:turn:' .. key)
-    end
-  end
-  return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }
 end`,
 );
 

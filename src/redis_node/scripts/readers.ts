@@ -24,9 +24,9 @@
  *
  * @module
  */
-import { readQueued } from "./acquire.ts";
+import { JOIN_LUA, readQueued } from "./acquire.ts";
 import { extendArgs, readExtended } from "./extend.ts";
-import { ASK_LUA, JOIN_LUA, NOTIFY_READERS_LUA, TICKET_LUA } from "./queue.ts";
+import { ASK_LUA, QUEUE_LUA } from "./queue.ts";
 import { lua, NONE, type ScriptOperation, ticketArgs } from "./script.ts";
 
 /** What a key reads while readers hold it. */
@@ -81,7 +81,6 @@ export const ACQUIRE_SHARED: ScriptOperation = {
   read: readQueued,
   source: /* @__PURE__ */ lua(
     ASK_LUA,
-    NOTIFY_READERS_LUA,
     // The first writer's ticket ahead of `own` in the queue, or the 64th of all, behind which may
     // be one; `nil` without one. Drops writers' tickets whose clients are gone; also returns
     // whether it dropped one.
@@ -105,8 +104,8 @@ end`,
     // Finds out whether a writer holds a key. Without a clock, the script ends here: it has changed
     // nothing.
     `local value, ttl, ticket, asked, agreed = unpack(ARGV)
-local now, refusal = nowMs()
-if refusal then return refusal end
+local now = nowMs()
+if not now then return time end
 local blocked, found, turnsMs = false, {}, {}
 for index, key in ipairs(KEYS) do
   found[index] = redis.pcall('GET', key)
@@ -122,7 +121,7 @@ end`,
       turnsMs[key] = writer and remainingMs(writer)
       blocked = blocked or writer
     elseif writer then
-      turnsMs[key] = othersTurnMs(key, ticket, asked, agreed)
+      turnsMs[key] = contendFor(key, ticket, asked, agreed)
       blocked = blocked or turnsMs[key] > 0
     end
   end
@@ -153,7 +152,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "9b07add3735d15a14226edb023976342871928da",
+  sha1: "0205b81e0763fabd2db5f0ce2378ae9c100ff52c",
 };
 
 /**
@@ -168,12 +167,11 @@ export const EXTEND_SHARED: ScriptOperation = {
   argv: extendArgs,
   read: readExtended,
   source: /* @__PURE__ */ lua(
-    TICKET_LUA,
-    NOTIFY_READERS_LUA,
+    QUEUE_LUA,
     READERS_LUA,
     `local value, ttl = unpack(ARGV)
-local now, refusal = nowMs()
-if refusal then return refusal end
+local now = nowMs()
+if not now then return time end
 local reply, deadlines = 1, {}
 for index, key in ipairs(KEYS) do
   local found = redis.call('GET', key)
@@ -191,5 +189,5 @@ for index, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "9603819ba3998e244e98bd9fbdfdb44df436feee",
+  sha1: "391db380d6647d07f33f935fa3de6570204b21a7",
 };

@@ -5,24 +5,11 @@
  * @module
  */
 import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
-import { ANNOUNCE_LUA, NOTIFY_READERS_LUA, QUEUE_TTL_MS, TURN_LUA } from "./queue.ts";
+import { QUEUE_LUA, QUEUE_TTL_MS } from "./queue.ts";
 import { READERS_LUA } from "./readers.ts";
 import { lua, oneOf, type Release, type ScriptOperation } from "./script.ts";
 
 export const readReleased = /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED);
-
-/**
- * Gives the turn for a free key to the first, unless the key was free before and another's turn
- * runs: then notifies the watchers of that again, because one may have left. Returns what
- * `giveTurn` does.
- */
-const ENSURE_TURN_LUA = `local function ensureTurn(key, wasHeld, own)
-  if wasHeld then return giveTurn(key, 0, own) end
-  local whose, leftMs = whoseTurn(key)
-  if leftMs <= 0 or whose == own then return giveTurn(key, 0, own) end
-  local queue = 'hasp:queue:' .. key
-  return notifyBehind(queue, redis.pcall('ZRANGE', queue, '0', '4'), leftMs, own)
-end`;
 
 /**
  * Deletes each key that holds its value. Replies for each key: 0 if it did not, 1 if it did, 2 if
@@ -58,8 +45,7 @@ else
   if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return reply end
   replies = { reply }
 end`,
-    TURN_LUA,
-    ENSURE_TURN_LUA,
+    QUEUE_LUA,
     `for index, key in ipairs(KEYS) do
   local held = replies[index] == 1
   local isFree = held or redis.pcall('EXISTS', key) == 0
@@ -67,7 +53,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "30cb03dd6ccb5f41ff1281a6dd82740e7412547a",
+  sha1: "10e443e67c91f68a1f68d52c4b6d00d37a1d0be8",
 };
 
 /**
@@ -90,9 +76,7 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
   },
   read: readReleased,
   source: /* @__PURE__ */ lua(
-    TURN_LUA,
-    ENSURE_TURN_LUA,
-    NOTIFY_READERS_LUA,
+    QUEUE_LUA,
     READERS_LUA,
     // Takes the value off a key. Returns whether the key held it, and what the key holds now:
     // `false` if it is free.
@@ -141,7 +125,7 @@ end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "cc45c136a6473a266dbcaae74608c443e548254d",
+  sha1: "760274d4885d9d7f1264e57321675a2110ec52c2",
 };
 
 /**
@@ -154,9 +138,7 @@ export const KEEP: ScriptOperation<Release> = {
   argv: ({ value, keptMs }) => [value, String(Math.max(Math.ceil(keptMs!()), 1))],
   read: readReleased,
   source: /* @__PURE__ */ lua(
-    TURN_LUA,
-    ANNOUNCE_LUA,
-    NOTIFY_READERS_LUA,
+    QUEUE_LUA,
     READERS_LUA,
     `local value, ttl = unpack(ARGV)
 local count = 0
@@ -176,5 +158,5 @@ for _, key in ipairs(KEYS) do
 end
 return count == #KEYS and 1 or 0`,
   ),
-  sha1: "bb7df985de1e420e76edbc9a1ef6dc3ab894c513",
+  sha1: "84448e23ffb5d4b26ec49be9dd58592c538ae923",
 };

@@ -27,7 +27,10 @@
  * wait. `EXTEND` and `RELEASE` reply so for each key. A position is where the ticket stands in the
  * queues, a mask which keys of the pool are free. The last three scripts are always sent whole.
  *
- * Any other `_LUA` is a part of several scripts, and calls functions of the parts before it.
+ * Any other `_LUA` is a part of several scripts. It has functions, which call those of the parts
+ * before it. `QUEUE_LUA` is of all scripts that notify; `ASK_LUA`, with `QUEUE_LUA` in it, of those
+ * that set keys for callers that wait. Each run of a script makes all functions that it passes, so
+ * they stand behind what can return before.
  *
  * *Queue* is `hasp:queue:k`, a sorted set of tickets; *readers* `hasp:readers:k`, a sorted set of
  * values; *fence* `hasp:fence:k`, a counter; and *turn* `hasp:turn:k`, the ticket whose turn it is.

@@ -255,7 +255,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "newcomers-overtake": [
     "newcomers pass those who wait",
-    ["if ticket and not blocked then\n  for _, key", "if false then\n  for _, key"],
+    ["contendFor(key, ticket, asked, agreed)\n  blocked", "0\n  blocked"],
   ],
   "newcomer-has-the-turn-of-the-next": [
     "a newcomer may have a key as soon as another's turn for it is over",
@@ -263,7 +263,10 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "dead-waiter-notified": [
     "one that died is notified, and nobody else",
-    ["if receivers ~= 0 then", "if true then"],
+    [
+      "elseif (own or near[2]) and gone(first) or publish(first, first) == 0 then",
+      "elseif publish(first, first) and false then",
+    ],
   ],
   "dead-first-holds-readers-back": [
     "a dead first in the queue holds readers back",
@@ -280,7 +283,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "held-key-of-a-pool-granted": [
     "a node grants a key of a pool that is held",
-    ["local blocked = redis.call('EXISTS', key) == 1", "local blocked = false"],
+    ["local blocked, free = redis.call('EXISTS', key) == 1, 0", "local blocked, free = false, 0"],
   ],
   "won-queue-alone-is-left": [
     "one that has a key of a pool stays in the queues of the others",
@@ -288,11 +291,11 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "turn-of-a-pool-kept-for-one": [
     "a key of a pool is only for the one whose turn it is on the node, though enough are free",
-    ["not mayPass(rank, redis.pcall('GET', 'hasp:turn:' .. key))", "true"],
+    ["turnMs > 0 and not (rank and mayHave(key, rank))", "turnMs > 0"],
   ],
   "one-ticket-has-all-turns": [
     "the first of those that wait for a pool gets the turns for all its keys",
-    ["if hasTurnElsewhere(id, key) then", "if false then"],
+    ["if hasTurnElsewhere(first, key) then", "if false then"],
   ],
   "extension-steals": [
     "an extension steals",
