@@ -21,8 +21,8 @@ import { acquireArgs, isNumber, lua, readAcquired, type ScriptOperation } from "
  * ticket, it returns a list of one number: a bit mask of the keys that are free.
  *
  * A caller may have a free key although it is the turn of another pool's ticket, if enough keys are
- * free for all who are ahead of the caller (`mayHave`). Nodes that freed keys in different orders gave
- * the turns to different tickets, so each of these would have the votes of some nodes only.
+ * free for all who are ahead of the caller (`mayHave`). Nodes that freed keys in different orders
+ * gave the turns to different tickets, so each of these would have the votes of some nodes only.
  *
  * A ticket whose turn is over is overtaken as by `ACQUIRE_OR_WAIT`. Those that are dropped and wait
  * for the same pool leave all its queues at once, and not one queue after the other.
