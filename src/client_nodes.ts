@@ -6,12 +6,13 @@
 import { adaptedNode } from "./quorum/adapted_node.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import { type QuorumNode, quorumNodes } from "./quorum/quorum_node.ts";
-import { rangeError } from "./validate.ts";
+import { rangeError, typeError } from "./validate.ts";
 
 /** Most nodes of one client, because each node is one bit of a small integer. */
 export const NODES_MAX = 31;
 
-const ATTEMPT = "Cannot create lock client as";
+/** What fails if something is wrong with the nodes, for messages. */
+export const ATTEMPT = "create lock client";
 
 /** What each node must have besides. */
 const METHODS = ["extend", "release", "inspect"] as const;
@@ -29,11 +30,10 @@ const taken = new WeakSet<LockNode>();
  */
 export function checkNodeCount(name: string, given: readonly unknown[]): void {
   if (!Array.isArray(given) || given.length === 0) {
-    throw new TypeError(`${ATTEMPT} '${name}' must be a non-empty array`);
+    throw typeError(ATTEMPT, `'${name}' must be a non-empty array`);
   }
   if (given.length <= NODES_MAX) return;
-  const rule = `must have at most ${NODES_MAX} elements`;
-  throw rangeError("create lock client", name, rule, given.length);
+  throw rangeError(ATTEMPT, name, `must have at most ${NODES_MAX} elements`, given.length);
 }
 
 /**
@@ -48,17 +48,17 @@ export function checkNodes(nodes: readonly LockNode[]): void {
   const names = new Set<string>();
   for (const node of nodes) {
     if (typeof node?.acquire !== "function" || typeof node.name !== "string") {
-      throw new TypeError(
-        `${ATTEMPT} 'nodes' must contain only objects that implement LockNode: createRedlock() takes addresses, and commandNode() a client`,
+      const hint = "createRedlock() takes addresses, and commandNode() a client";
+      throw typeError(
+        ATTEMPT,
+        `'nodes' must contain only objects that implement LockNode: ${hint}`,
       );
     }
     const missing = METHODS.find((method) => typeof node[method] !== "function");
-    if (missing) throw new TypeError(`${ATTEMPT} node ${node.name} has no method '${missing}'`);
-    if (names.has(node.name)) {
-      throw new TypeError(`${ATTEMPT} two nodes have the name ${node.name}`);
-    }
+    if (missing) throw typeError(ATTEMPT, `node ${node.name} has no method '${missing}'`);
+    if (names.has(node.name)) throw typeError(ATTEMPT, `two nodes have the name ${node.name}`);
     if (taken.has(node)) {
-      throw new TypeError(`${ATTEMPT} node ${node.name} belongs to another lock client`);
+      throw typeError(ATTEMPT, `node ${node.name} belongs to another lock client`);
     }
     names.add(node.name);
   }
@@ -76,33 +76,36 @@ export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
 }
 
 /**
- * What a node may be unable to do, by the method that is missing then: an option or a call. All
+ * The method without which a node is unable to do something: what an option or a call is for. All
  * nodes of this library have queues, and guard.
  */
 const ABILITIES = {
-  raiseCounters: "fencing",
+  fencing: "raiseCounters",
   adopt: "adopt",
-  keys: "list",
-  leaveQueue: "restartGuardMs",
-};
+  list: "keys",
+  restartGuardMs: "leaveQueue",
+} as const;
 type Ability = keyof typeof ABILITIES;
 
 /**
- * Checks that every node is able to do something.
+ * Checks that every node is able to do what a call needs.
  *
  * @param attempt The call that fails otherwise, for messages: `acquire lock`.
  * @param nodes The nodes.
- * @param method The method that each must have.
- * @throws {TypeError} If one does not have it.
+ * @param needs What the call needs, such as its settings: what is neither `false` nor 0.
+ * @throws {TypeError} If one is unable to.
  */
-export function checkAbility(
+export function checkAbilities(
   attempt: string,
-  nodes: readonly Pick<QuorumNode, "name" | Ability>[],
-  method: Ability,
+  nodes: readonly Pick<QuorumNode, "name" | typeof ABILITIES[Ability]>[],
+  needs: { readonly [Name in Ability]?: boolean | number },
 ): void {
-  const unable = nodes.find((node) => !node[method]);
-  if (!unable) return;
-  throw new TypeError(
-    `Cannot ${attempt} as node ${unable.name} does not support '${ABILITIES[method]}'`,
-  );
+  for (const name in ABILITIES) {
+    const ability = name as Ability;
+    if (!needs[ability]) continue;
+    for (const node of nodes) {
+      if (node[ABILITIES[ability]]) continue;
+      throw typeError(attempt, `node ${node.name} does not support '${ability}'`);
+    }
+  }
 }

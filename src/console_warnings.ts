@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { lockName } from "./errors.ts";
 import { callIsolated, type EventListener, type RedlockEvent } from "./events.ts";
-import { ofNodes } from "./messages.ts";
+import { lockName, ofNodes } from "./messages.ts";
 import { printable } from "./printable.ts";
 import { quorumSize } from "./vote.ts";
 import type { TimerWheel } from "./time/timer_wheel.ts";
@@ -33,7 +32,7 @@ interface Owner {
 /** Those that have warned: each client of a lost lock, and its timer wheel of a node. */
 const warned = new WeakSet<Owner>();
 /** The owner of what concerns all clients of the process. */
-const allClients: Owner = { closed: false };
+export const ALL_CLIENTS: Owner = { closed: false };
 
 /** A listener for events of nodes; it warns of the first node that is unreachable for a minute. */
 export function watchNodes(wheel: TimerWheel, nodeCount: number): EventListener {
@@ -64,14 +63,8 @@ export function warnOfFailedTerm(event: Extract<RedlockEvent, { type: "lead-fail
 }
 
 /**
- * Warns that this process has as many clients as a program has that creates one for each call and
- * closes none.
+ * The text about as many clients as a program has that creates one for each call and closes none.
  */
-export function warnOfManyClients(): void {
-  warnOnce(allClients, manyClientsText());
-}
-
-/** The text about clients that nobody closes. */
 export function manyClientsText(): string {
   return text(
     `${CLIENTS_OPEN_MAX} lock clients are open, each with connections of its own`,

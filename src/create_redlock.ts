@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { LOCK_OPTION_NAMES, LockOptions, pickLockOptions, type RedlockOptions } from "./options.ts";
+import { LockOptions, type RedlockOptions } from "./options.ts";
 import { type Address, parseAddress, type RedisAddress, splitAddresses } from "./redis/address.ts";
 import {
   type ClientOptions,
@@ -13,11 +13,11 @@ import {
 import { listenerIn } from "./events.ts";
 import { RedisNode } from "./redis_node/redis_node.ts";
 import { redisServer } from "./redis_node/redis_server.ts";
-import { checkNodeCount } from "./client_nodes.ts";
+import { ATTEMPT, checkNodeCount } from "./client_nodes.ts";
 import { type Redlock, redlockOn } from "./redlock.ts";
 import { processName } from "./process_name.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
-import { checkOptions } from "./validate.ts";
+import { typeError } from "./validate.ts";
 import { watchNodes } from "./console_warnings.ts";
 
 export type { Address, AddressParts } from "./redis/address.ts";
@@ -95,12 +95,7 @@ export function createRedlock<Fencing extends boolean = boolean>(
   addresses: Address | readonly Address[] | undefined,
   options: CreateRedlockOptions & { fencing?: Fencing | undefined } = {},
 ): Redlock<Fencing> {
-  checkOptions("create lock client", options, [...LOCK_OPTION_NAMES, ...CONNECT_OPTION_NAMES]);
-  const lockOptions = new LockOptions(
-    "create lock client",
-    pickLockOptions(options),
-    processName(),
-  );
+  const lockOptions = new LockOptions(ATTEMPT, options, processName(), CONNECT_OPTION_NAMES);
   const parsed = parseAddresses(addresses);
   const { nodeTimeoutMs, onEvent } = lockOptions.defaults;
   const stallTimeoutMs = Math.max(STALL_TIMEOUT_MS_MIN, 2 * nodeTimeoutMs);
@@ -121,9 +116,8 @@ export function createRedlock<Fencing extends boolean = boolean>(
 
 function parseAddresses(addresses: Address | readonly Address[] | undefined): RedisAddress[] {
   if (addresses == null) {
-    throw new TypeError(
-      `Cannot create lock client as 'addresses' is ${addresses}: it must be an address such as 'redis://10.0.0.1'`,
-    );
+    const rule = "it must be an address such as 'redis://10.0.0.1'";
+    throw typeError(ATTEMPT, `'addresses' is ${addresses}: ${rule}`);
   }
   const isArray = Array.isArray(addresses);
   const given: readonly Address[] = isArray ? addresses : [addresses];
@@ -137,9 +131,7 @@ function parseAddresses(addresses: Address | readonly Address[] | undefined): Re
   const servers = new Set<string>();
   for (const { server, name } of parsed) {
     if (servers.has(server)) {
-      throw new TypeError(
-        `Cannot create lock client as server ${name} is listed twice: each vote needs its own server`,
-      );
+      throw typeError(ATTEMPT, `server ${name} is listed twice: each vote needs its own server`);
     }
     servers.add(server);
   }

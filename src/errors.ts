@@ -7,13 +7,6 @@
 import type { Holder } from "./holder.ts";
 import type { Vote } from "./vote.ts";
 
-/** Longest part of a resource that a message shows, in UTF-16 code units. */
-const RESOURCE_LENGTH_MAX = 100;
-/** Most resources that a message shows. */
-const RESOURCES_SHOWN_MAX = 5;
-/** The first half of a character that was cut in two. */
-const CUT_PAIR = /[\ud800-\udbff]$/;
-
 /** The page of the manual about errors; each code is one of its headings. */
 const HELP_PAGE = "https://github.com/hasp-lock/redlock/blob/main/docs/errors.md";
 
@@ -201,71 +194,4 @@ export class LockLostError extends RedlockError {
     super(message, details);
     this.reason = details.reason;
   }
-}
-
-/** A resource in quotes, for messages: escaped, and cut if it is long. */
-export function quoted(resource: string): string {
-  if (resource.length <= RESOURCE_LENGTH_MAX) return JSON.stringify(resource);
-  return JSON.stringify(`${resource.slice(0, RESOURCE_LENGTH_MAX).replace(CUT_PAIR, "")}…`);
-}
-
-/** `lock "a"`, `any of locks "a", "b"` or, of many, the first five `and 3 more`, for messages. */
-export function lockName(resources: readonly string[], any?: boolean): string {
-  const names = resources.slice(0, RESOURCES_SHOWN_MAX).map(quoted).join(", ");
-  const more = resources.length - RESOURCES_SHOWN_MAX;
-  const name = `${any ? "any of " : ""}${resources.length === 1 ? "lock" : "locks"} ${names}`;
-  return more > 0 ? `${name} and ${more} more` : name;
-}
-
-/** The error of a call on a client that is closed. */
-export function closedError(
-  attempt: string,
-  resources: readonly string[],
-  votes?: readonly Vote[],
-): RedlockError {
-  return new RedlockError(`Cannot ${attempt}: the lock client is closed`, { resources, votes });
-}
-
-/** The error of a call about a lock that has ended. */
-export function lostError(
-  attempt: string,
-  resources: readonly string[],
-  votes: readonly Vote[],
-  reason: LockLostReason,
-  cause: Error,
-): LockLostError {
-  const message = `Cannot ${attempt} ${lockName(resources)}: ${cause.message}`;
-  return new LockLostError(message, { resources, votes, reason, cause });
-}
-
-/**
- * The cause of a loss if a majority of the nodes denied. Of several keys, no node says which are
- * gone.
- */
-export function keysGone(keys: readonly string[], note = ""): Error {
-  const what = keys.length > 1 ? "all of its keys" : "it";
-  return new Error(`a majority of the nodes no longer holds ${what}${note}`);
-}
-
-/** Errors that a timer has made, so that their stacks name no caller. */
-const withoutCaller = /* @__PURE__ */ new WeakSet<object>();
-
-/** The error of a lock that was lost while nobody called. */
-export function lossError(...details: Parameters<typeof lostError>): LockLostError {
-  const error = lostError(...details);
-  withoutCaller.add(error);
-  return error;
-}
-
-/**
- * What a caller gets: if it is the error of a loss, its stack is from here on that of the first who
- * got it. To remember the stack of each call would cost more than the rest of its lock.
- */
-export function thrownHere<T>(error: T): T {
-  const lost = error as LockLostError;
-  if (withoutCaller.delete(lost)) {
-    const stack = `${new Error().stack}`; // a program may have replaced what makes it
-    lost.stack = stack.replace(/^.*/u, () => `${lost.name}: ${lost.message}`);
-  }
-  return error;
 }

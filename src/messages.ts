@@ -1,12 +1,15 @@
 /**
- * The errors of calls that votes decided, and the texts of their messages.
+ * What the errors of calls are made of: their messages, causes and stacks.
  *
  * @module
  */
-import { lockName, QuorumError } from "./errors.ts";
-import { printable } from "./printable.ts";
+import { LockLostError, type LockLostReason, QuorumError, RedlockError } from "./errors.ts";
+import { printable, quoted } from "./printable.ts";
 import { stackless } from "./stackless.ts";
 import { quorumSize, type Vote } from "./vote.ts";
+
+/** Most resources that a message shows. */
+const RESOURCES_SHOWN_MAX = 5;
 
 /** The errors of the nodes as one, whose message names silent nodes too; `undefined` if none. */
 export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
@@ -97,24 +100,18 @@ export function quorumError(
   any?: boolean,
 ): QuorumError {
   const name = resources.length > 0 ? lockName(resources, any) : "locks";
-  const message = `Cannot ${verb} ${name}: ${whyNoQuorum(verb, votes, nodeCount, note)}`;
-  return new QuorumError(message, { resources, votes, cause: nodeErrors(votes) });
+  const why = voteCount(votes, nodeCount, verb) + note + reasonOf(votes);
+  return new QuorumError(`Cannot ${verb} ${name}: ${why}`, {
+    resources,
+    votes,
+    cause: nodeErrors(votes),
+  });
 }
 
 /**
- * The votes of an attempt that too few nodes answered, and the first node's error, or one that is
- * permanent; without an error, that a node was silent.
+ * `; first error: …`, of the first node that failed or, before that, of one that refuses for good;
+ * without an error, that a node was silent. Nothing if no vote says why.
  */
-export function whyNoQuorum(
-  verb: Verb,
-  votes: readonly Vote[],
-  nodeCount: number,
-  note = "",
-): string {
-  return voteCount(votes, nodeCount, verb) + note + reasonOf(votes);
-}
-
-/** `; first error: …`; nothing if no vote says why. */
 export function reasonOf(votes: readonly Vote[]): string {
   const permanent = votes.find(({ error }) => isPermanent(error));
   const vote = permanent ?? votes.find(({ error }) => error) ??
@@ -132,4 +129,60 @@ export function foreignKey(remainingMs: number | undefined, type?: string): stri
     ...(remainingMs === Infinity ? ["has no TTL"] : []),
   ];
   return found.length > 0 ? `${found.join(" and ")}, so no lock library set it` : undefined;
+}
+
+/** `lock "a"`, `any of locks "a", "b"` or, of many, the first five `and 3 more`, for messages. */
+export function lockName(resources: readonly string[], any?: boolean): string {
+  const names = resources.slice(0, RESOURCES_SHOWN_MAX).map(quoted).join(", ");
+  const more = resources.length - RESOURCES_SHOWN_MAX;
+  const name = `${any ? "any of " : ""}${resources.length === 1 ? "lock" : "locks"} ${names}`;
+  return more > 0 ? `${name} and ${more} more` : name;
+}
+
+/** The error of a call on a client that is closed. */
+export function closedError(
+  attempt: string,
+  resources: readonly string[],
+  votes?: readonly Vote[],
+): RedlockError {
+  return new RedlockError(`Cannot ${attempt}: the lock client is closed`, { resources, votes });
+}
+
+/** The error of a call about a lock that has ended. */
+export function lostError(
+  attempt: string,
+  resources: readonly string[],
+  votes: readonly Vote[],
+  reason: LockLostReason,
+  cause: Error,
+): LockLostError {
+  const message = `Cannot ${attempt} ${lockName(resources)}: ${cause.message}`;
+  return new LockLostError(message, { resources, votes, reason, cause });
+}
+
+/**
+ * The cause of a loss if a majority of the nodes denied. Of several keys, no node says which are
+ * gone.
+ */
+export function keysGone(keys: readonly string[], note = ""): Error {
+  const what = keys.length > 1 ? "all of its keys" : "it";
+  return new Error(`a majority of the nodes no longer holds ${what}${note}`);
+}
+
+/** The error of a lock that was lost while nobody called: a trace would name a timer. */
+export function lossError(...details: Parameters<typeof lostError>): LockLostError {
+  return stackless(() => lostError(...details));
+}
+
+/**
+ * What a caller gets: if it is the error of a loss, its stack is from here on that of the first who
+ * got it. To remember the stack of each call would cost more than the rest of its lock.
+ */
+export function thrownHere<T>(error: T): T {
+  // a program may have replaced what makes stacks
+  if (error instanceof LockLostError && !`${error.stack}`.includes("\n")) {
+    const { name, message } = error;
+    error.stack = `${new Error().stack}`.replace(/^.*/u, () => `${name}: ${message}`);
+  }
+  return error;
 }

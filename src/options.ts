@@ -15,8 +15,9 @@ import {
   POSITIVE,
   rangeError,
   type Rule,
-  type Rules,
   SIGNAL,
+  textThat,
+  typeError,
 } from "./validate.ts";
 import type { EventListener } from "./events.ts";
 import { validityMs } from "./time/validity.ts";
@@ -223,68 +224,17 @@ export interface Settings extends CompleteOptions {
   readonly validityMs: number;
 }
 
-/** The defaults of the options that have one; that of `nodeTimeoutMs` follows from the TTL. */
-const DEFAULTS: Omit<CompleteOptions, Optional | "label"> = {
-  ttlMs: 30_000,
-  waitMs: 10_000,
-  driftFactor: 0.01,
-  retryDelayMs: 100,
-  retryDelayMaxMs: 2_000,
-  notify: true,
-  fencing: false,
-  extensionsMax: Infinity,
-  keyPrefix: "",
-  restartGuardMs: 0,
-  cooldownMs: 0,
-  any: false,
-  mode: "exclusive",
-  atLeastMs: 0,
-};
-
 /** A label: see {@linkcode RedlockOptions.label}. */
 const LABEL = /^[ -~]{0,64}$/u;
 
-/**
- * The rule for each option by itself; how some of them go together is checked in {@linkcode
- * settingsOf}.
- */
-export const RULES: Rules<keyof CompleteOptions> = {
-  ttlMs: /* @__PURE__ */ ttlRule(),
-  waitMs: NOT_NEGATIVE,
-  signal: SIGNAL,
-  nodeTimeoutMs: POSITIVE,
-  driftFactor: /* @__PURE__ */ numberThat(
-    "must be at least 0 and less than 1",
-    (value) => value >= 0 && value < 1,
-  ),
-  retryDelayMs: FINITE,
-  retryDelayMaxMs: FINITE,
-  notify: BOOLEAN,
-  fencing: BOOLEAN,
-  autoExtend: BOOLEAN,
-  extensionsMax: /* @__PURE__ */ numberThat(
-    "must be a safe integer of at least 0, or Infinity",
-    (value) => value === Infinity || Number.isSafeInteger(value) && value >= 0,
-  ),
-  keyPrefix: KEY_TEXT,
-  label: {
-    type: "string",
-    text: "must be at most 64 printable ASCII characters",
-    holds: (value: string) => LABEL.test(value),
-  },
-  restartGuardMs: FINITE,
-  cooldownMs: FINITE,
-  any: BOOLEAN,
-  mode: {
-    type: "string",
-    text: "must be 'exclusive' or 'shared'",
-    holds: (value: LockMode) => value === "exclusive" || value === "shared",
-  },
-  atLeastMs: FINITE,
-  onEvent: FUNCTION,
+/** The default of each option, and the rule for it by itself. */
+type OptionTable = {
+  readonly [Name in keyof CompleteOptions]-?: readonly [CompleteOptions[Name], Rule];
 };
+const OPTIONS = /* @__PURE__ */ optionTable();
+type OptionName = keyof typeof OPTIONS;
 /** The names of all options of the lock. */
-export const LOCK_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(RULES);
+const NAMES = /* @__PURE__ */ Object.keys(OPTIONS) as OptionName[];
 
 /**
  * The options of a client, and the settings of its calls: those of the last call are kept, because
@@ -302,11 +252,14 @@ export class LockOptions {
    * @param attempt The call that fails otherwise, for messages: `create lock client`.
    * @param options The options of the client.
    * @param label The label without one among the options.
+   * @param others The names of what else may be among the options.
    * @throws {TypeError} If an option is unknown or of the wrong type.
    * @throws {RangeError} If an option is out of range.
    */
-  constructor(attempt: string, options: RedlockOptions, label = "") {
-    this.#options = merged(attempt, { ...DEFAULTS, label }, copyOptions(attempt, options));
+  constructor(attempt: string, options: RedlockOptions, label = "", others?: readonly string[]) {
+    const defaults = NAMES.map((name) => [name, OPTIONS[name][0]]);
+    const base = { ...Object.fromEntries(defaults), label };
+    this.#options = merged(attempt, base, copyOptions(attempt, options, others));
     this.defaults = settingsOf(attempt, this.#options);
     this.#last = { given: {}, settings: this.defaults };
   }
@@ -317,13 +270,14 @@ export class LockOptions {
    * @param attempt The call that fails otherwise, for messages: `acquire lock`.
    * @param options The options of the call. Each is read once, so that what the object becomes
    * later changes nothing.
+   * @param others The names of what else may be among the options.
    * @returns The settings of the call.
    * @throws {TypeError} If an option is unknown or of the wrong type.
    * @throws {RangeError} If an option is out of range.
    */
-  resolve(attempt: string, options: RedlockOptions | undefined): Settings {
+  resolve(attempt: string, options?: RedlockOptions, others?: readonly string[]): Settings {
     if (options === undefined) return this.defaults;
-    const given = copyOptions(attempt, options);
+    const given = copyOptions(attempt, options, others);
     const last = this.#last;
     if (hasAllOf(given, last.given) && hasAllOf(last.given, given)) return last.settings;
     const settings = settingsOf(attempt, merged(attempt, this.#options, given));
@@ -338,48 +292,79 @@ export class LockOptions {
  */
 function hasAllOf(options: RedlockOptions, others: RedlockOptions): boolean {
   for (const name in others) {
-    const key = name as keyof RedlockOptions;
-    if (!(key in RULES) || options[key] !== others[key]) return false;
+    const key = name as OptionName;
+    if (!(key in OPTIONS) || options[key] !== others[key]) return false;
   }
   return true;
 }
 
 /**
- * The options of the lock among others, each read once: those that an instance of a class inherits,
- * too.
+ * The options of the lock among those that a caller passed, each read once: those that an instance
+ * of a class inherits, too. Unknown ones are left only if there may be no others: {@linkcode
+ * merged} finds these.
  */
-export function pickLockOptions(options: RedlockOptions): RedlockOptions {
-  const names = LOCK_OPTION_NAMES as readonly (keyof RedlockOptions)[];
-  return Object.fromEntries(names.map((name) => [name, options[name]]));
-}
-
-/** A copy of options, in which only those of a plain object may be unknown. */
-function copyOptions(attempt: string, options: RedlockOptions): RedlockOptions {
+function copyOptions(
+  attempt: string,
+  options: RedlockOptions,
+  others?: readonly string[],
+): RedlockOptions {
   const isPlain = options && Object.getPrototypeOf(options) === Object.prototype;
-  if (isPlain) return { ...options };
-  checkOptions(attempt, options, LOCK_OPTION_NAMES);
-  return pickLockOptions(options);
+  if (isPlain && !others) return { ...options };
+  checkOptions(attempt, options, [...NAMES, ...others ?? []]);
+  return Object.fromEntries(NAMES.map((name) => [name, options[name]]));
 }
 
 /** Complete options with those of a call, which are checked, in place of their own. */
 function merged(attempt: string, base: CompleteOptions, given: RedlockOptions): CompleteOptions {
-  checkOptions(attempt, given, LOCK_OPTION_NAMES);
+  checkOptions(attempt, given, NAMES);
   const complete: Record<string, unknown> = { ...base };
   for (const name in given) {
-    const value = given[name as keyof RedlockOptions];
+    const value = given[name as OptionName];
     if (value === undefined) continue;
-    check(attempt, name, value, RULES[name as keyof RedlockOptions]);
+    checkOption(attempt, name as OptionName, value);
     complete[name] = value;
   }
   return complete as unknown as CompleteOptions;
 }
 
-/** A function, because bundlers keep a text that is made of others. */
-function ttlRule(): Rule {
-  return numberThat(
-    `must be an integer from ${TTL_MS_MIN} to ${TTL_MS_MAX}`,
-    (value) => Number.isInteger(value) && value >= TTL_MS_MIN && value <= TTL_MS_MAX,
-  );
+/** Checks the value of an option by itself. */
+export function checkOption(attempt: string, name: OptionName, value: unknown): void {
+  check(attempt, name, value, OPTIONS[name][1]);
+}
+
+/**
+ * A function, because bundlers keep a text that is made of others. How some options go together is
+ * checked in {@linkcode settingsOf}, and the default of `nodeTimeoutMs` follows from the TTL.
+ */
+function optionTable(): OptionTable {
+  const isTtl = (it: number) => Number.isInteger(it) && it >= TTL_MS_MIN && it <= TTL_MS_MAX;
+  const isCount = (it: number) => it === Infinity || Number.isSafeInteger(it) && it >= 0;
+  const isFraction = (it: number) => it >= 0 && it < 1;
+  const isMode = (it: string) => it === "exclusive" || it === "shared";
+  return {
+    ttlMs: [30_000, numberThat(`must be an integer from ${TTL_MS_MIN} to ${TTL_MS_MAX}`, isTtl)],
+    waitMs: [10_000, NOT_NEGATIVE],
+    signal: [undefined, SIGNAL],
+    nodeTimeoutMs: [undefined, POSITIVE],
+    driftFactor: [0.01, numberThat("must be at least 0 and less than 1", isFraction)],
+    retryDelayMs: [100, FINITE],
+    retryDelayMaxMs: [2_000, FINITE],
+    notify: [true, BOOLEAN],
+    fencing: [false, BOOLEAN],
+    autoExtend: [undefined, BOOLEAN],
+    extensionsMax: [
+      Infinity,
+      numberThat("must be a safe integer of at least 0, or Infinity", isCount),
+    ],
+    keyPrefix: ["", KEY_TEXT],
+    label: ["", textThat("must be at most 64 printable ASCII characters", (it) => LABEL.test(it))],
+    restartGuardMs: [0, FINITE],
+    cooldownMs: [0, FINITE],
+    any: [false, BOOLEAN],
+    mode: ["exclusive", textThat("must be 'exclusive' or 'shared'", isMode)],
+    atLeastMs: [0, FINITE],
+    onEvent: [undefined, FUNCTION],
+  };
 }
 
 /** The settings by complete options, if these go together. */
@@ -391,7 +376,7 @@ function settingsOf(attempt: string, options: CompleteOptions): Settings {
   }
   for (const name of ["fencing", "any"] as const) {
     if (mode === "shared" && options[name]) {
-      throw new TypeError(`Cannot ${attempt} as 'mode' must be 'exclusive' if '${name}' is true`);
+      throw typeError(attempt, `'mode' must be 'exclusive' if '${name}' is true`);
     }
   }
   const { nodeTimeoutMs = defaultNodeTimeoutMs(ttlMs) } = options;

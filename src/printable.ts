@@ -1,5 +1,5 @@
 /**
- * Text of a server, made fit for messages and logs.
+ * Text of servers and callers, made fit for messages and logs.
  *
  * @module
  */
@@ -9,6 +9,10 @@
  * off.
  */
 export const PRINTABLE_LENGTH_MAX = 512;
+/** Longest part of a resource that a message shows, in UTF-16 code units. */
+const RESOURCE_LENGTH_MAX = 100;
+/** The first half of a character that was cut in two. */
+const CUT_PAIR = /[\ud800-\udbff]$/;
 /** What stands in place of a secret. */
 const MASK = "***";
 /**
@@ -52,4 +56,10 @@ export function masked(text: string, secrets: readonly string[]): string {
       const inWord = isWord(text[at - 1]) || isWord(text[at + secret.length]);
       return inWord && secret.length < MASKED_LENGTH_MIN ? secret : MASK;
     }), text);
+}
+
+/** A resource in quotes, for messages: escaped, and cut if it is long. */
+export function quoted(resource: string): string {
+  if (resource.length <= RESOURCE_LENGTH_MAX) return JSON.stringify(resource);
+  return JSON.stringify(`${resource.slice(0, RESOURCE_LENGTH_MAX).replace(CUT_PAIR, "")}…`);
 }

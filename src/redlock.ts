@@ -14,10 +14,11 @@ import type { LockNode } from "./quorum/lock_node.ts";
 import type { QuorumNode } from "./quorum/quorum_node.ts";
 import { LockOptions, type RedlockOptions, type Settings } from "./options.ts";
 import { checkResources } from "./resources.ts";
-import { checkAbility, checkNodes, takeNodes } from "./client_nodes.ts";
+import { ATTEMPT, checkAbilities, checkNodes, takeNodes } from "./client_nodes.ts";
 import { ClientState } from "./lock/client_state.ts";
 import { processName } from "./process_name.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
+import { typeError } from "./validate.ts";
 
 /** Nodes of this library, which need no adapter, and their timer wheel. */
 type OwnNodes = Pick<ClientState, "wheel" | "nodes">;
@@ -89,7 +90,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     if (!own) checkNodes(nodes);
     const resolved = options instanceof LockOptions
       ? options
-      : new LockOptions("create lock client", options, own ? "" : processName());
+      : new LockOptions(ATTEMPT, options, own ? "" : processName());
     const { wheel, nodes: asked } = own ?? { wheel: new TimerWheel(), nodes: takeNodes(nodes) };
     const client = new ClientState(wheel, asked, resolved.defaults.onEvent);
     this.#inside = { client, options: resolved };
@@ -231,8 +232,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     const given = readToken(token, resolved.keyPrefix);
     const atLeastMs = Math.max(resolved.atLeastMs, given.keptMs);
     const settings: Settings = { ...resolved, atLeastMs, any: false, mode: "exclusive" };
-    checkAbility("adopt lock", client.nodes, "adopt");
-    checkAbilities("adopt lock", client, settings);
+    checkAbilities("adopt lock", client.nodes, { ...settings, adopt: true });
     const call = new LockCall(client, settings, given.resources, "acquire", given);
     return await acquire(call) as LockOf<F>;
   }
@@ -332,18 +332,8 @@ function newCall(
   const settings = defaults.resolve("acquire lock", options);
   const { keyPrefix, any } = settings;
   const resources = checkResources("acquire lock", resource, keyPrefix, any);
-  checkAbilities("acquire lock", client, settings);
+  checkAbilities("acquire lock", client.nodes, settings);
   return new LockCall(client, settings, resources, purpose);
-}
-
-/** Checks that every node is able to do what the settings of a call ask for. */
-function checkAbilities(
-  attempt: string,
-  { nodes }: ClientState,
-  { fencing, restartGuardMs }: Settings,
-): void {
-  if (fencing) checkAbility(attempt, nodes, "raiseCounters");
-  if (restartGuardMs > 0) checkAbility(attempt, nodes, "leaveQueue");
 }
 
 /**
@@ -370,9 +360,7 @@ export function redlockOn(
 export function insideOf(redlock: Redlock, attempt: string): Inside {
   const inside = openClient(redlock);
   if (inside) return inside;
-  throw new TypeError(
-    `Cannot ${attempt} as it needs a Redlock of this package itself, and no Proxy of one`,
-  );
+  throw typeError(attempt, "it needs a Redlock of this package itself, and no Proxy of one");
 }
 
 /** The key of a resource, and how long each node has to answer about it. */
@@ -381,10 +369,11 @@ export function findKey(
   verb: "inspect" | "release",
   resource: string,
   options: RedlockOptions | undefined,
+  others?: readonly string[],
 ): { readonly key: string; readonly nodeTimeoutMs: number } {
-  const { keyPrefix, nodeTimeoutMs } = defaults.resolve(`${verb} lock`, options);
+  const { keyPrefix, nodeTimeoutMs } = defaults.resolve(`${verb} lock`, options, others);
   if (typeof resource !== "string" || resource === "") {
-    throw new TypeError(`Cannot ${verb} lock as 'resource' must be a non-empty string`);
+    throw typeError(`${verb} lock`, "'resource' must be a non-empty string");
   }
   checkResources(`${verb} lock`, resource, keyPrefix);
   if (client.closed) throw undecided(verb, client, resource);

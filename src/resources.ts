@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { quoted } from "./errors.ts";
-import { check, KEY_TEXT, numberThat, rangeError } from "./validate.ts";
+import { quoted } from "./printable.ts";
+import { check, KEY_TEXT, numberThat, rangeError, typeError } from "./validate.ts";
 
 /**
  * Most resources of one lock: each is a key of one script, and a script blocks its node while it
@@ -52,7 +52,7 @@ const SEPARATOR = "\udc00";
  */
 export function slots(name: string, count: number): string[] {
   if (typeof name !== "string" || name === "") {
-    throw new TypeError("Cannot name slots as 'name' must be a non-empty string");
+    throw typeError("name slots", "'name' must be a non-empty string");
   }
   const rule = `must be an integer from 1 to ${POOL_MAX}`;
   const isCount = (value: number) => Number.isInteger(value) && value >= 1 && value <= POOL_MAX;
@@ -79,11 +79,11 @@ export function checkResources(
   any?: boolean,
 ): readonly string[] {
   if (any && !Array.isArray(resource)) {
-    throw new TypeError(`Cannot ${attempt} as 'resource' must be an array if 'any' is true`);
+    throw typeError(attempt, "'resource' must be an array if 'any' is true");
   }
   const resources = Array.isArray(resource) ? [...resource] : [resource];
-  if (resources.length === 0) {
-    throw new TypeError(`Cannot ${attempt} as 'resource' must not be an empty array`);
+  if (resources.length === 0 || !resources.every(isName)) {
+    throw typeError(attempt, "'resource' must be a non-empty string or a non-empty array of them");
   }
   const max = any ? POOL_MAX : RESOURCES_MAX;
   if (resources.length > max) {
@@ -91,11 +91,6 @@ export function checkResources(
     throw rangeError(attempt, "resource", rule, resources.length);
   }
   for (const name of resources) {
-    if (typeof name !== "string" || name === "") {
-      throw new TypeError(
-        `Cannot ${attempt} as 'resource' must be a non-empty string or an array of non-empty strings`,
-      );
-    }
     if (isReserved(keyPrefix + name)) {
       const key = quoted(keyPrefix + name);
       throw new RangeError(
@@ -106,9 +101,13 @@ export function checkResources(
   }
   if (resources.length > 1 && new Set(resources).size < resources.length) {
     const twice = resources.find((name, index) => resources.indexOf(name) < index)!;
-    throw new TypeError(`Cannot ${attempt} as resource ${quoted(twice)} is listed twice`);
+    throw typeError(attempt, `resource ${quoted(twice)} is listed twice`);
   }
   return resources;
+}
+
+function isName(name: unknown): boolean {
+  return typeof name === "string" && name !== "";
 }
 
 /** Whether no lock may have a key. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { quoted } from "./errors.ts";
+import { quoted } from "./printable.ts";
 
 /**
  * Checks that options are an object, and that each of them is known. An option of an inherited name
@@ -20,16 +20,11 @@ export function checkOptions(attempt: string, options: unknown, names: readonly 
     // node-redlock and others take the TTL in this place.
     const isTtl = typeof options === "number" && names.includes("ttlMs");
     const hint = isTtl ? `, pass { ttlMs: ${options} } for a TTL` : "";
-    throw new TypeError(
-      `Cannot ${attempt} as 'options' must be an object: current ${current}${hint}`,
-    );
+    throw typeError(attempt, `'options' must be an object: current ${current}${hint}`);
   }
   for (const name in options) {
     if (names.includes(name)) continue;
-    const valid = names.join(", ");
-    throw new TypeError(
-      `Cannot ${attempt} as option '${name}' is unknown: valid options are ${valid}`,
-    );
+    throw typeError(attempt, `option '${name}' is unknown: valid options are ${names.join(", ")}`);
   }
 }
 
@@ -45,7 +40,7 @@ export interface Rule {
 }
 
 /** The rules for some options. */
-export type Rules<Name extends string = string> = Readonly<Record<Name, Rule>>;
+export type Rules = Readonly<Record<string, Rule>>;
 
 /**
  * Checks a value.
@@ -61,12 +56,10 @@ export function check(attempt: string, name: string, value: unknown, rule: Rule)
   const { type = typeof value, text, holds, isForm } = rule;
   const found = typeof value;
   if (found !== type) {
-    throw new TypeError(
-      `Cannot ${attempt} as '${name}' must be a ${type}: current type is '${found}'`,
-    );
+    throw typeError(attempt, `'${name}' must be a ${type}: current type is '${found}'`);
   }
   if (holds?.(value as never) !== false) return;
-  if (isForm) throw new TypeError(`Cannot ${attempt} as '${name}' ${text}`);
+  if (isForm) throw typeError(attempt, `'${name}' ${text}`);
   throw rangeError(attempt, name, text!, value as number | string);
 }
 
@@ -84,6 +77,11 @@ export function checkAll(
 /** A rule for numbers. */
 export function numberThat(text: string, holds: (value: number) => boolean): Rule {
   return { type: "number", text, holds };
+}
+
+/** A rule for texts. */
+export function textThat(text: string, holds: (value: string) => boolean): Rule {
+  return { type: "string", text, holds };
 }
 
 export const BOOLEAN: Rule = { type: "boolean" };
@@ -115,6 +113,11 @@ export const SIGNAL: Rule = {
     [signal?.addEventListener, signal?.throwIfAborted].every((it) => typeof it === "function"),
   isForm: true,
 };
+
+/** The error of an argument of the wrong type or form. */
+export function typeError(attempt: string, why: string): TypeError {
+  return new TypeError(`Cannot ${attempt} as ${why}`);
+}
 
 /** The error of an option that is out of range. */
 export function rangeError(

@@ -17,7 +17,8 @@
  *
  * @module
  */
-import { keysGone, type LockLostError, lostError } from "../errors.ts";
+import type { LockLostError } from "../errors.ts";
+import { keysGone, lostError } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { backoffMs } from "../time/backoff.ts";
 import { Pause, pause } from "../time/pause.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { setLatest } from "../bounded_map.ts";
-import { CLIENTS_OPEN_MAX, warnOfManyClients } from "../console_warnings.ts";
+import { ALL_CLIENTS, CLIENTS_OPEN_MAX, manyClientsText, warnOnce } from "../console_warnings.ts";
 import { type EventListener, listenerIn } from "../events.ts";
 import { ROUNDS_MAX } from "../quorum/round.ts";
 import { quorumSize } from "../vote.ts";
@@ -65,7 +65,7 @@ export class ClientState implements NodeSet {
     this.attempts = new Gate(wheel, ROUNDS_MAX);
     this.extensions = new Gate(wheel, ROUNDS_MAX);
     this.releases = new Gate(wheel, ROUNDS_MAX);
-    if (++clientsOpen === CLIENTS_OPEN_MAX && !onEvent) warnOfManyClients();
+    if (++clientsOpen === CLIENTS_OPEN_MAX && !onEvent) warnOnce(ALL_CLIENTS, manyClientsText());
   }
 
   /**

@@ -17,17 +17,19 @@
  *
  * @module
  */
+import { LockLostError, type LockLostReason } from "../errors.ts";
+import { emit, type VoteEvent } from "../events.ts";
 import {
   keysGone,
-  LockLostError,
-  type LockLostReason,
   lockName,
   lossError,
   lostError,
+  nodeErrors,
+  quorumError,
+  reasonOf,
   thrownHere,
-} from "../errors.ts";
-import { emit, type VoteEvent } from "../events.ts";
-import { nodeErrors, quorumError, whyNoQuorum } from "../messages.ts";
+  voteCount,
+} from "../messages.ts";
 import { keysName } from "../resources.ts";
 import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
@@ -435,7 +437,7 @@ export class HeldLock extends TimerEntry {
       const cause = new Error(`${before}: too late were the answers of ${names.join(", ")}`);
       return ["answers-late", cause];
     }
-    const why = whyNoQuorum("extend", votes, this.client.nodes.length);
+    const why = voteCount(votes, this.client.nodes.length, "extend") + reasonOf(votes);
     return ["extend-failed", new Error(`${before}: ${why}`, { cause: nodeErrors(votes) })];
   }
 

@@ -4,10 +4,10 @@
  * @module
  */
 import { askNode } from "../quorum/ask_node.ts";
-import { closedError, lockName, type RedlockError } from "../errors.ts";
+import type { RedlockError } from "../errors.ts";
 import { describeHolder, type Holder } from "../holder.ts";
 import type { LockMode } from "../options.ts";
-import { foreignKey, quorumError } from "../messages.ts";
+import { closedError, foreignKey, lockName, quorumError } from "../messages.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
 import type { Vote } from "../vote.ts";
 import type { ClientState } from "./client_state.ts";

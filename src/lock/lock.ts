@@ -8,8 +8,8 @@ import type { HeldLock } from "./held_lock.ts";
 import { holderOf } from "../holder.ts";
 import type { Vote } from "../vote.ts";
 import { defineConsoleView } from "../console_view.ts";
-import { checkTtlMs, type LockMode, RULES } from "../options.ts";
-import { checkAll, checkOptions } from "../validate.ts";
+import { checkOption, checkTtlMs, type LockMode } from "../options.ts";
+import { checkOptions } from "../validate.ts";
 import { extend } from "./renewal.ts";
 
 /** Options of {@linkcode Lock.extend}. */
@@ -174,7 +174,8 @@ export class Lock implements AsyncDisposable {
     const { settings } = this.#lock;
     checkOptions("extend lock", options, EXTEND_OPTION_NAMES);
     const { ttlMs = settings.ttlMs, signal } = options;
-    checkAll("extend lock", { ttlMs, signal }, RULES);
+    checkOption("extend lock", "ttlMs", ttlMs);
+    if (signal !== undefined) checkOption("extend lock", "signal", signal);
     checkTtlMs("extend lock", ttlMs, settings);
     await extend(this.#lock, ttlMs, signal);
   }

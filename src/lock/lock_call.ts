@@ -8,10 +8,18 @@
  *
  * @module
  */
-import { closedError, LockHeldError, lockName, type QuorumError } from "../errors.ts";
+import { LockHeldError, type QuorumError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { describeHolder } from "../holder.ts";
-import { foreignKey, isHopeless, nodeErrors, quorumError, voteCount } from "../messages.ts";
+import {
+  closedError,
+  foreignKey,
+  isHopeless,
+  lockName,
+  nodeErrors,
+  quorumError,
+  voteCount,
+} from "../messages.ts";
 import type { Settings } from "../options.ts";
 import type { Round } from "../quorum/round.ts";
 import { backoffMs } from "../time/backoff.ts";

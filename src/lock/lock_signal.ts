@@ -17,7 +17,7 @@
  * @module
  */
 
-import { thrownHere } from "../errors.ts";
+import { thrownHere } from "../messages.ts";
 
 /** A reference, weak or not. */
 type Ref<T extends object> = Pick<WeakRef<T>, "deref">;

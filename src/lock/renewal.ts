@@ -4,9 +4,8 @@
  *
  * @module
  */
-import { keysGone, lostError } from "../errors.ts";
 import { emit } from "../events.ts";
-import { quorumError } from "../messages.ts";
+import { keysGone, lostError, quorumError } from "../messages.ts";
 import { askToAcquire, askToExtend, type Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { warnOfFailedTerm } from "../console_warnings.ts";
-import { thrownHere } from "../errors.ts";
+import { thrownHere } from "../messages.ts";
 import { emit } from "../events.ts";
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { pause } from "../time/pause.ts";

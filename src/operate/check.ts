@@ -4,7 +4,7 @@
  * @module
  */
 import { askNode } from "../quorum/ask_node.ts";
-import { closedError } from "../errors.ts";
+import { closedError } from "../messages.ts";
 import { findingsOf } from "./findings.ts";
 import type { HealthReport, NodeHealth } from "./report.ts";
 import type { NodeSet, QuorumNode } from "../quorum/quorum_node.ts";

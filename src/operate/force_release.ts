@@ -4,12 +4,12 @@
  * @module
  */
 import type { ClientState } from "../lock/client_state.ts";
-import { LOCK_OPTION_NAMES, pickLockOptions, type RedlockOptions, TTL_MS_MAX } from "../options.ts";
+import { type RedlockOptions, TTL_MS_MAX } from "../options.ts";
 import { askToRelease, Round } from "../quorum/round.ts";
 import { holderOf } from "../holder.ts";
 import { askAll, undecided } from "../lock/inspection.ts";
 import { findKey, insideOf, type Redlock } from "../redlock.ts";
-import { checkOptions } from "../validate.ts";
+import { typeError } from "../validate.ts";
 
 /** A holder: the digits, and perhaps more of what a command has printed behind them. */
 const HOLDER = /^[\da-f]{8}(?= |$)/u;
@@ -60,14 +60,14 @@ export async function forceRelease(
   options: ForceReleaseOptions,
 ): Promise<boolean> {
   const inside = insideOf(redlock, "release lock");
-  checkOptions("release lock", options, ["holder", ...LOCK_OPTION_NAMES]);
-  const { holder } = options;
+  const { key, nodeTimeoutMs } = findKey(inside, "release", resource, options, ["holder"]);
+  const { holder } = options ?? {};
   if (typeof holder !== "string" || !HOLDER.test(holder)) {
-    throw new TypeError(
-      "Cannot release lock as 'holder' must be 8 hexadecimal digits, as 'inspect' shows them",
+    throw typeError(
+      "release lock",
+      "'holder' must be 8 hexadecimal digits, as 'inspect' shows them",
     );
   }
-  const { key, nodeTimeoutMs } = findKey(inside, "release", resource, pickLockOptions(options));
   return await releaseKey(inside.client, resource, key, holder, nodeTimeoutMs);
 }
 

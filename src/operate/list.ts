@@ -3,24 +3,18 @@
  *
  * @module
  */
-import { checkAbility } from "../client_nodes.ts";
+import { checkAbilities } from "../client_nodes.ts";
 import type { ClientState } from "../lock/client_state.ts";
-import { closedError } from "../errors.ts";
 import { emit } from "../events.ts";
-import { quorumError } from "../messages.ts";
-import {
-  LOCK_OPTION_NAMES,
-  pickLockOptions,
-  type RedlockOptions,
-  type Settings,
-} from "../options.ts";
+import { closedError, quorumError } from "../messages.ts";
+import type { RedlockOptions, Settings } from "../options.ts";
 import { askNode } from "../quorum/ask_node.ts";
 import type { QuorumNode } from "../quorum/quorum_node.ts";
 import { operated } from "../redis_node/operated_node.ts";
 import { insideOf, type Redlock } from "../redlock.ts";
 import { isReserved } from "../resources.ts";
 import type { Vote } from "../vote.ts";
-import { checkAll, checkOptions, KEY_TEXT } from "../validate.ts";
+import { check, KEY_TEXT } from "../validate.ts";
 import { type ListedLock, reportKey } from "../lock/inspection.ts";
 
 /** How many keys the nodes are asked about at a time. */
@@ -63,12 +57,11 @@ export async function* list(
   options: ListOptions = {},
 ): AsyncGenerator<ListedLock, void> {
   const { client, options: defaults } = insideOf(redlock, "list locks");
-  checkOptions("list locks", options, ["prefix", ...LOCK_OPTION_NAMES]);
+  const settings = defaults.resolve("list locks", options, ["prefix"]);
   const { prefix = "" } = options;
-  checkAll("list locks", { prefix }, { prefix: KEY_TEXT });
-  const settings = defaults.resolve("list locks", pickLockOptions(options));
+  check("list locks", "prefix", prefix, KEY_TEXT);
   const nodes = client.nodes.map(operated);
-  checkAbility("list locks", nodes, "keys");
+  checkAbilities("list locks", nodes, { list: true });
   const { keyPrefix, nodeTimeoutMs } = settings;
   const listed = new Set<string>();
   for await (const keys of stepsOf(client, nodes, settings, keyPrefix + prefix)) {

@@ -1,12 +1,6 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
-import {
-  LockHeldError,
-  LockLostError,
-  lockName,
-  QuorumError,
-  RedlockError,
-} from "../../src/errors.ts";
-import { quorumError, voteCount } from "../../src/messages.ts";
+import { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../src/errors.ts";
+import { lockName, quorumError, voteCount } from "../../src/messages.ts";
 import type { Vote } from "../../src/vote.ts";
 
 const VOTES: Vote[] = [

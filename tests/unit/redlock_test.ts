@@ -70,15 +70,17 @@ Deno.test("Redlock keeps its own copy of nodes and options, and runs on the runt
 
 test("every call refuses a resource that is no non-empty string, and asks nobody", async (cluster) => {
   const { redlock } = cluster;
-  const acquire = "Cannot acquire lock as 'resource' must";
+  const acquire =
+    "Cannot acquire lock as 'resource' must be a non-empty string or a non-empty array of them";
   for (
     const [call, message] of [
-      [() => redlock.acquire([]), `${acquire} not be an empty array`],
-      [() => redlock.tryAcquire([]), `${acquire} not be an empty array`],
-      [
-        () => redlock.using("", () => {}),
-        `${acquire} be a non-empty string or an array of non-empty strings`,
-      ],
+      ...[[], "", ["a", ""]].flatMap((resource) =>
+        [
+          () => redlock.acquire(resource),
+          () => redlock.tryAcquire(resource),
+          () => redlock.using(resource, () => {}),
+        ].map((call) => [call, acquire] as const)
+      ),
       ...["", ["a"], undefined].map((resource) =>
         [
           () => redlock.inspect(resource as string),

@@ -1,7 +1,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { checkResources, RESOURCES_MAX } from "../../src/resources.ts";
 
-const NOT_STRINGS = "'resource' must be a non-empty string or an array of non-empty strings";
+const NOT_STRINGS = "'resource' must be a non-empty string or a non-empty array of them";
 
 Deno.test("checkResources() makes a list of one resource, of any well-formed text", () => {
   for (const name of ["a", " ", "\0", "a\r\nb", "é", "😀", "{a}:b"]) {
@@ -30,7 +30,7 @@ Deno.test("checkResources() refuses what is no non-empty string, twice the same,
   for (
     const [reason, ...resources] of [
       [NOT_STRINGS, "", [""], ["a", ""], 5, null, undefined, ["a", 5]],
-      ["'resource' must not be an empty array", []],
+      [NOT_STRINGS, []],
       ['resource "a" is listed twice', ["a", "a"]],
       ['resource "b" is listed twice', ["a", "b", "c", "b", "a"]],
       [unformed, "\ud800", ["a", "b\udc00"]],

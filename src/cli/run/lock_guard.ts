@@ -4,8 +4,7 @@
  * @module
  */
 import type { Lock, Vote } from "../../../mod.ts";
-import { lockName } from "../../errors.ts";
-import { reasonOf } from "../../messages.ts";
+import { lockName, reasonOf } from "../../messages.ts";
 import { systemClock, type TimerHandle } from "../../time/clock.ts";
 import { ContinuousClock } from "../../time/continuous_clock.ts";
 import type { RunningCommand } from "./running_command.ts";

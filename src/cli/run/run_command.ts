@@ -5,7 +5,7 @@
  */
 import process from "node:process";
 import { type Lock, LockHeldError, type Redlock, type Vote } from "../../../mod.ts";
-import { lockName } from "../../errors.ts";
+import { lockName } from "../../messages.ts";
 import { forceRelease } from "../../operate/mod.ts";
 import { systemClock } from "../../time/clock.ts";
 import { exitCodeOf, LOCK_LOST, SUCCESS } from "../exit_codes.ts";

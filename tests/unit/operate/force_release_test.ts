@@ -84,7 +84,8 @@ test("forceRelease() refuses wrong arguments, and never goes without a holder", 
   cluster.occupy("a");
   const holder = /^Cannot release lock as 'holder' must be 8 hexadecimal digits/;
   const wrong: [unknown, unknown, RegExp][] = [
-    ["a", undefined, /^Cannot release lock as 'options' must be an object/],
+    ["a", undefined, holder],
+    ["a", null, /^Cannot release lock as 'options' must be an object/],
     ["a", {}, holder],
     ["a", { holder: "" }, holder],
     ["a", { holder: OTHER_VALUE }, holder],
