@@ -35,6 +35,7 @@ export function takeBack(round: Round, release: QuorumRequest): void {
     // mutation: undo-spares-what-may-be-set
     if (round.deniedBy(nodeIndex) && !round.mayHaveKeys(nodeIndex)) return;
     node.release(release, nodeIndex);
+    if (round.mayHaveKeys(nodeIndex)) release.ticket?.onPutBack(nodeIndex);
   });
 }
 

@@ -103,6 +103,11 @@ export interface QueueTicket {
    * @param receivedMs When its answer came, by the same clock.
    */
   onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void;
+  /**
+   * Called when a node that may have granted an attempt is asked to undo that: if it has, it puts
+   * the ticket in its queues, also if it was asked without one.
+   */
+  onPutBack(nodeIndex: number): void;
 }
 
 /**

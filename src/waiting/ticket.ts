@@ -85,8 +85,8 @@ export class Ticket implements QueueTicket {
   readonly #positions: (QueuePosition | undefined)[] = [];
   /** When a node last said where it stands, by the monotonic clock. */
   #positionsMs = 0;
-  /** One bit a node: those that have been sent the ticket, so that it may be in their queues. */
-  #sentTo = 0;
+  /** One bit a node: those in whose queues the ticket may be. */
+  #mayBeOn = 0;
   /**
    * One bit a node: those that it need not ask to join, because they could notify it when it last
    * asked. One that no longer can is taken out; but not while a quorum of others has the ticket,
@@ -151,14 +151,14 @@ export class Ticket implements QueueTicket {
     const { subscribed, clock, hasQuorum } = this.#notifications;
     if (!hasQuorum) {
       this.leave();
-      this.#sentTo = this.#joinedOn = 0;
+      this.#mayBeOn = this.#joinedOn = 0;
       this.#positions.length = 0;
       return false;
     }
     // mutation: stopped-client-keeps-its-place
     // others may have passed it
     if (this.#nodeSet.wheel.stoppedUntilMs(nowMs) > this.#positionsMs) this.agreed = false;
-    this.#sentTo |= subscribed;
+    this.#mayBeOn |= subscribed;
     this.#joinedOn = subscribed;
     if (this.score === 0) {
       this.#firstSentMs = nowMs;
@@ -181,6 +181,10 @@ export class Ticket implements QueueTicket {
     if (subscribed & 1 << nodeIndex) this.#positions[nodeIndex] = position;
     this.#positionsMs = receivedMs;
     this.#onPosition();
+  }
+
+  onPutBack(nodeIndex: number): void {
+    this.#mayBeOn |= 1 << nodeIndex;
   }
 
   /** A node that cannot notify the ticket may drop it. */
@@ -237,14 +241,17 @@ export class Ticket implements QueueTicket {
   /**
    * Takes the ticket out of the queues.
    *
-   * @param won The round that won the lock, if one did. Nodes that granted it have taken the ticket
-   * out; one that has not answered yet will do so, or will say that it has put the ticket in.
+   * @param won The round that won the lock, if one did. Nodes that were sent the ticket with it, and
+   * granted it, have taken that out; one that has not answered yet will do so, or will say that it
+   * has put the ticket in.
    */
   leave(won?: Round): void {
     if (won) this.#hasWon = true;
     this.#nodeSet.nodes.forEach((_, nodeIndex) => {
-      if (won?.grantedBy(nodeIndex) || won?.pendingOn(nodeIndex)) return;
-      if (this.#sentTo & 1 << nodeIndex) this.#leaveNode(nodeIndex);
+      const inTime = won?.grantedBy(nodeIndex) || won?.pendingOn(nodeIndex);
+      if ((inTime ? this.#mayBeOn & ~this.#joinedOn : this.#mayBeOn) & 1 << nodeIndex) {
+        this.#leaveNode(nodeIndex);
+      }
     });
   }
 

@@ -173,6 +173,7 @@ async function heldWithTickets(bench: QueueBench) {
     agreed: false,
     score: score + number * 1_000,
     onEnqueued() {},
+    onPutBack() {},
   });
   return { keys, value, listener, ticket, first: ticket(1), second: ticket(2) };
 }

@@ -28,6 +28,7 @@ export function ticketOf(): QueueTicket {
     score: SCORE,
     agreed: false,
     onEnqueued() {},
+    onPutBack() {},
   };
 }
 

@@ -147,7 +147,13 @@ Deno.test("commandNode() takes a place in the queue for no proof that nothing wa
     // the second copy is denied because of the first
     client.fate = ([name]) => name === "EVAL" ? { times: 2 } : {};
     const wheel = new TimerWheel();
-    const ticket = { ticketId: "me:1", agreed: false, score: 1, onEnqueued: nothing };
+    const ticket = {
+      ticketId: "me:1",
+      agreed: false,
+      score: 1,
+      onEnqueued: nothing,
+      onPutBack: nothing,
+    };
     const round = new Round(createNodeSet(wheel, [node]), ["k"], "v", TTL_MS, { ticket });
     await round.ask(askToAcquire, 5_000);
     assertEquals([round.queuedBy(0), await client.value("k")], [true, "v"]);

@@ -163,6 +163,15 @@ for (const reply of [":1\r\n", "-NOPERM no\r\n", "*0\r\n"]) {
   });
 }
 
+test.queueing("RedisNode.leaveQueue() is sent while the node closes, if a reply asks for it", async (bench) => {
+  const asked = await bench.send("acquire", new FakeRequest("k", { ticket }));
+  asked.answer = () => bench.node.leaveQueue(["k"], TICKET_ID);
+  const closing = bench.close();
+  await bench.answer(":1\r\n");
+  assertEquals(bench.written, wire("EVALSHA", RELEASE_QUEUED.sha1, "1", "k", TICKET_ID, TICKET_ID));
+  await closing;
+});
+
 test.opened("RedisNode.leaveQueue() sends what did not arrive on the next connection", async (bench) => {
   const leave = wire("EVAL", RELEASE_QUEUED.source, "1", "k", TICKET_ID, TICKET_ID);
   await bench.hangUp();

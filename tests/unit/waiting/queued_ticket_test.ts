@@ -234,6 +234,26 @@ Deno.test("a client leaves the queue where it still was if it closes, or its loc
   assertEquals(handedOver.queueLengths, [0, 0, 0]);
 });
 
+Deno.test("a ticket leaves the queue of a node that cannot notify it: one that grants all the same, or has put it back", async () => {
+  for (const wins of [true, false]) {
+    const controller = new AbortController();
+    const options = { atLeastMs: 1, signal: controller.signal };
+    const callers = await blocked(["first"], options, 3, ([, , third]) => {
+      if (!wins) third.subscribeMs = Infinity;
+    });
+    const [first, second, third] = callers.nodes;
+    if (wins) third.cut();
+    third.delete("a");
+    if (wins) [first, second].forEach((node) => node.free());
+    else callers.notify([first, second]);
+    await callers.advance(1_000);
+    if (!wins) assertEquals(callers.queueLengths, [1, 1, 1]);
+    controller.abort();
+    await callers.advance(0);
+    assertEquals([callers.won.length, callers.queueLengths], [wins ? 1 : 0, [0, 0, 0]]);
+  }
+});
+
 Deno.test("a call that polls takes the ticket of the call before it out of the queues", async () => {
   for (const mode of ["exclusive", "shared"] as const) {
     const callers = new Callers({ mode });
