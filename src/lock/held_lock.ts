@@ -174,17 +174,12 @@ export class HeldLock extends TimerEntry {
     return this.client.wheel.continuous.nowMs();
   }
 
+  /**
+   * For how long its keys are to live at least since its {@linkcode round} began, by the monotonic
+   * clock: a wall clock that steps ahead must not shorten it.
+   */
   get #atLeastMs(): number {
     return this.#isDelivered ? this.settings.atLeastMs : 0;
-  }
-
-  /**
-   * For how long its keys are to live at least from then on, in milliseconds.
-   *
-   * @param nowMs By the monotonic clock: a wall clock that steps ahead must not shorten it.
-   */
-  #keptMs(nowMs: number): number {
-    return Math.max(this.#atLeastMs - (nowMs - this.round.sinceMs), 0);
   }
 
   /**
@@ -350,7 +345,7 @@ export class HeldLock extends TimerEntry {
     if (onEvent) {
       this.inContext(() => emit(onEvent, { type: "handed-over", resources, holder, heldMs }));
     }
-    const keptMs = Math.ceil(this.#keptMs(this.client.wheel.clock.monotonicMs()));
+    const keptMs = Math.max(Math.ceil(this.#atLeastMs - heldMs), 0);
     return { value, ttlMs, keptMs, resources };
   }
 
@@ -377,8 +372,7 @@ export class HeldLock extends TimerEntry {
     if (this.#end) return this.#takeBackIn(this.keysLeftMs(nowMs));
     if (this.remainingMs(nowMs) <= expiryMarginMs(this.#validityMs)) return this.#runOut();
     // mutation: extended-by-monotonic-clock-alone
-    const extendsNow = this.#extendMs <= nowMs;
-    if (extendsNow) {
+    if (this.#extendMs <= nowMs) {
       if (this.#handle && !this.#handle.deref() && !this.#signal?.isKept) {
         return this.lose("forgotten", new Error("nobody has the lock or its signal any more"));
       }
@@ -497,7 +491,8 @@ export class HeldLock extends TimerEntry {
     const confirmed = granted || leftMs > 0 && !round.deniedByMajority;
     if (!confirmed && !wasLost) this.#noteGone(round);
     if (onEvent) {
-      const keptMs = confirmed ? this.#keptMs(round.sinceMs) : 0;
+      const restMs = this.#atLeastMs - (round.sinceMs - this.round.sinceMs);
+      const keptMs = confirmed ? Math.max(restMs, 0) : 0;
       emit(onEvent, { type: "released", ...this.#fieldsOf(round), confirmed, keptMs });
     }
     return confirmed;

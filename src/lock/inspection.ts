@@ -142,7 +142,9 @@ export async function reportKey(
   const states = answers.flatMap(({ state }) => state ?? []);
   const silent = votes.filter(({ outcome }) => outcome !== "held" && outcome !== "free").length;
   const most = mostAgreed(states);
-  const counts = countHolders(states);
+  // how many nodes have each of the values that hold the key, alone or in shared mode
+  const counts = new Map<string, number>();
+  for (const value of states.flatMap(valuesOf)) counts.set(value, (counts.get(value) ?? 0) + 1);
   const holding = [...counts].filter(([, count]) => count >= quorum).map(([value]) => value);
   let held: boolean | undefined = holding.length > 0;
   // mutation: silent-nodes-count-as-free
@@ -152,12 +154,13 @@ export async function reportKey(
   const lives = most.map(({ remainingMs }) => remainingMs).sort((a, b) => b - a);
   const remainingMs = lives[Math.max(quorum - 1 - silent, 0)];
   const type = most.find(({ type }) => type)?.type;
+  const queues = states.flatMap(({ waiters }) => waiters ?? []);
   return {
     held,
     remainingMs: held ? remainingMs : 0,
     mode: held ? most[0].sharers ? "shared" : "exclusive" : undefined,
     holders: type === undefined ? holdersOf(held ? holding : most.flatMap(valuesOf)) : [],
-    waiters: longestQueue(states),
+    waiters: queues.length > 0 ? Math.max(...queues) : undefined,
     foreign: held || lives.length >= foreignOn
       ? foreignKey(held ? remainingMs : lives[foreignOn - 1], type)
       : undefined,
@@ -171,17 +174,9 @@ export function askAll(client: ClientState, key: string, timeoutMs: number): Pro
     const question = async () => stateOf(await node.inspect(key));
     const answer = await askNode(client.wheel, node, question, timeoutMs);
     const { elapsedMs, error, value: state } = answer;
-    const answered = state ? "held" : "free";
-    const outcome: Vote["outcome"] = answer.outcome === "answered" ? answered : answer.outcome;
+    const outcome = answer.outcome !== "answered" ? answer.outcome : state ? "held" : "free";
     return { vote: { node: node.name, outcome, elapsedMs, ...(error && { error }) }, state };
   }));
-}
-
-/** How many nodes have each of the values that hold the key, alone or in shared mode. */
-function countHolders(states: readonly KeyState[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const value of states.flatMap(valuesOf)) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return counts;
 }
 
 /** The values that hold a key on one node. */
@@ -193,11 +188,6 @@ function valuesOf({ sharers, value }: KeyState): readonly string[] {
 function holdersOf(values: readonly string[]): Holder[] {
   const atMs = ({ acquiredAt }: Holder) => acquiredAt?.getTime() ?? 0;
   return [...new Set(values)].map(describeHolder).sort((a, b) => atMs(a) - atMs(b));
-}
-
-function longestQueue(states: readonly KeyState[]): number | undefined {
-  const lengths = states.flatMap(({ waiters }) => waiters ?? []);
-  return lengths.length > 0 ? Math.max(...lengths) : undefined;
 }
 
 /** The keys with the value that most nodes have; those in shared mode count as one. */

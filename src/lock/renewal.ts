@@ -6,7 +6,7 @@
  */
 import { emit } from "../events.ts";
 import { keysGone, lostError, quorumError } from "../messages.ts";
-import { askToAcquire, askToExtend, type Round } from "../quorum/round.ts";
+import { askToAcquire, askToExtend } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
 import { EXTEND_AFTER_FACTOR, type HeldLock } from "./held_lock.ts";
@@ -35,8 +35,8 @@ async function tryExtend(
   ttlMs: number,
   signal?: AbortSignal,
 ): Promise<readonly Vote[] | undefined> {
-  const { settings, round: won, client } = lock;
-  const { extensions } = client;
+  const { settings: { nodeTimeoutMs, onEvent }, resources, round: won } = lock;
+  const { extensions } = lock.client;
   // One whose last try has failed goes ahead of the crowd that waits, because it ends sooner.
   const inside = extensions.enter() ||
     await extensions.wait(lock.remainingMs(), signal, lock.lastTry !== undefined);
@@ -47,7 +47,7 @@ async function tryExtend(
   round.ttlMs = ttlMs;
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
   lock.trying = [...lock.trying, round];
-  const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs(round.startMs));
+  const timeoutMs = Math.min(nodeTimeoutMs, lock.remainingMs(round.startMs));
   if (lock.active) await round.ask(askToExtend, timeoutMs, signal); // or it ended while it waited
   extensions.leave();
   if (!lock.active) return round.votes; // step 6
@@ -55,7 +55,12 @@ async function tryExtend(
   const extended = lock.accept(round);
   // It says nothing of the nodes if it was given up, or came after the last that is allowed.
   if (!extended && round.decision !== "open" && !lock.exhausted) lock.failed = round;
-  report(lock, round, extended);
+  if (onEvent) {
+    const { votes, ageMs } = round;
+    const fields = { resources, votes, elapsedMs: ageMs, remainingMs: lock.remainingMs() };
+    if (extended) emit(onEvent, { type: "extended", extensions: lock.extensions, ...fields });
+    else emit(onEvent, { type: "extend-failed", ...fields });
+  }
   if (extended) {
     round.forEachDenied((nodeIndex, missing) => {
       // mutation: filled-in-after-its-end
@@ -122,15 +127,6 @@ export async function extend(
 /** How long to wait, once nodes did not answer about a lock, in milliseconds. */
 export function tryAgainMs(ttlMs: number): number {
   return Math.max(ttlMs * RETRY_FACTOR, RETRY_MS_MIN);
-}
-
-function report(lock: HeldLock, round: Round, extended: boolean): void {
-  const { settings: { onEvent }, resources, extensions } = lock;
-  if (!onEvent) return;
-  const { votes, ageMs: elapsedMs } = round;
-  const times = { elapsedMs, remainingMs: lock.remainingMs() };
-  if (extended) emit(onEvent, { type: "extended", resources, votes, extensions, ...times });
-  else emit(onEvent, { type: "extend-failed", resources, votes, ...times });
 }
 
 /**

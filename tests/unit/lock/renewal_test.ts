@@ -64,6 +64,18 @@ Deno.test("Renewal that has failed goes ahead of a crowd that waits to extend", 
   assertEquals(lock.extensions, 1);
 });
 
+Deno.test("extend() asks no node if the lock was handed over while it waited behind a crowd", async () => {
+  const { cluster, lock } = await locked();
+  const { extensions } = heldLock(lock).client;
+  while (extensions.enter());
+  const extending = cluster.rejection(lock.extend());
+  await cluster.advance(1);
+  lock.handOver();
+  extensions.leave();
+  assertEquals([(await extending).name, cluster.nodes[0].asked("extend")], ["LockLostError", []]);
+  assertEquals(extensions.enter(), true); // it has left
+});
+
 Deno.test("Renewal fills nothing in while too few nodes grant", async () => {
   const { cluster, lock } = await locked();
   cluster.forget(0);
