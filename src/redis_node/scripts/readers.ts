@@ -90,11 +90,11 @@ export const ACQUIRE_SHARED: ScriptOperation = {
     local again = false
     for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
       if ticket == own then break end
-      if not reads(ticket) then
-        if not gone(ticket) then return ticket, dropped or again end
+      local writes = not reads(ticket)
+      if writes and gone(ticket) then
         again = redis.pcall('ZREM', queue, ticket) == 1 or again
-      elseif index == 64 and not again then
-        return ticket, dropped
+      elseif writes or index == 64 and not again then
+        return ticket, dropped or again
       end
     end
     dropped = dropped or again
@@ -129,8 +129,8 @@ end
 if ticket == '' then ticket = nil end`,
     READERS_LUA,
     // Enters, and notifies the readers that may enter next. Four if the key was free; else only the
-    // fourth, because the reader that entered before has notified the three ahead of that. And
-    // those around its own rank, if it has passed so many that all of them may be stopped.
+    // fourth, because the reader that entered before has notified the three ahead of that. If it
+    // has passed four or more, which may all be stopped, those around its own rank.
     `if not blocked then
   for index, key in ipairs(KEYS) do
     local isFree, readers = not found[index], 'hasp:readers:' .. key
@@ -140,10 +140,9 @@ if ticket == '' then ticket = nil end`,
     if isFree then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
     settle(key)
     if ticket and redis.call('EXISTS', 'hasp:queue:' .. key) == 1 then
-      local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
+      local passed = math.max((redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0) - 3, 0)
       take(key, ticket, ttl)
-      notifyReaders(key, nil, 0, isFree and 1 or 4)
-      if rank > 3 then notifyReaders(key, nil, rank - 3) end
+      notifyReaders(key, nil, passed, (isFree or passed > 0) and 1 or 4)
     end
   end
   return 1
@@ -152,12 +151,12 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "0205b81e0763fabd2db5f0ce2378ae9c100ff52c",
+  sha1: "badd286349e653a39d36a90c2d7cab6b57070096",
 };
 
 /**
- * As {@linkcode EXTEND}, of a reader's own deadline. Replies 2 if the value is no reader of some
- * keys that nobody else holds.
+ * As {@linkcode EXTEND}, of a reader's own deadline. Replies 1 if the value is a reader of all
+ * keys, 0 if somebody else holds one of them, else 2. Where it is a reader, it is extended.
  *
  * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `ZADD`, but not
  * behind another write.
@@ -172,22 +171,22 @@ export const EXTEND_SHARED: ScriptOperation = {
     `local value, ttl = unpack(ARGV)
 local now = nowMs()
 if not now then return time end
-local reply, deadlines = 1, {}
-for index, key in ipairs(KEYS) do
+local reply = 1
+for _, key in ipairs(KEYS) do
   local found = redis.call('GET', key)
-  if found and found ~= 'hasp:shared' then return 0 end
-  deadlines[index] = found and deadlineMs(key, value) or 0
-  if deadlines[index] == 0 then reply = 2 end
-end
-for index, key in ipairs(KEYS) do
-  if deadlines[index] > 0 then
+  local deadline = found == 'hasp:shared' and deadlineMs(key, value) or 0
+  if deadline > 0 then
     redis.call('PEXPIRE', key, ttl)
-    redis.call('ZADD', 'hasp:readers:' .. key, math.max(now + ttl, deadlines[index]), value)
+    redis.call('ZADD', 'hasp:readers:' .. key, math.max(now + ttl, deadline), value)
     settle(key)
     notifyReaders(key)
+  elseif found and found ~= 'hasp:shared' then
+    reply = 0
+  elseif reply == 1 then
+    reply = 2
   end
 end
 return reply`,
   ),
-  sha1: "391db380d6647d07f33f935fa3de6570204b21a7",
+  sha1: "1f78457db03def9ca330aa5b557ee522a64684f4",
 };

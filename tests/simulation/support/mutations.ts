@@ -271,7 +271,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "dead-first-holds-readers-back": [
     "a dead first in the queue holds readers back",
     ["      if gone(ticket) then", "      if false then"],
-    ["if not gone(ticket) then return ticket", "if true then return ticket"],
+    ["if writes and gone(ticket) then", "if false then"],
     ["if dropped then notifyReaders(key, ticket) end", ""],
   ],
   "any-key-of-a-pool-counts": [
@@ -333,7 +333,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "entered-reader-notifies-nobody": [
     "a reader that enters does not notify the next",
-    ["notifyReaders(key, nil, 0, isFree and 1 or 4)", ""],
+    ["notifyReaders(key, nil, passed, (isFree or passed > 0) and 1 or 4)", ""],
   ],
   "reader-deletes-the-marker": [
     "a reader that leaves frees the key though others hold it",
