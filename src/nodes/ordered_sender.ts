@@ -57,8 +57,7 @@ interface SubmittedCommand {
   readonly command: LockCommand;
   /** What it is in order by: its keys, or those of the command that it was submitted behind. */
   readonly keys: readonly string[];
-  readonly receiver: ReplyReceiver;
-  readonly context: unknown;
+  readonly receiver: ReplyReceiver<LockCommand>;
   readonly tag: number;
   /** How many commands about its keys must be answered before it is sent. */
   waits: number;
@@ -134,16 +133,11 @@ export class OrderedSender implements CommandSender {
     return this.#crowded ??= this.#error(`${QUEUE_LENGTH_MAX} commands wait for replies`);
   }
 
-  submit<Context>(
-    command: LockCommand,
-    receiver: ReplyReceiver<Context>,
-    context = undefined as Context,
-    tag = 0,
-  ): void {
+  submit<Sent extends LockCommand>(command: Sent, receiver: ReplyReceiver<Sent>, tag = 0): void {
     this.#waiting++;
     if (command.keys.length > 0) this.#lastKeys = command.keys;
     const keys = this.#lastKeys;
-    const submitted = { command, keys, receiver, context, tag, waits: 0, followers: [] };
+    const submitted = { command, keys, receiver, tag, waits: 0, followers: [] };
     if (this.#closed || this.#failures === SILENT) {
       return this.#settle(submitted, this.#downError());
     }
@@ -271,15 +265,15 @@ export class OrderedSender implements CommandSender {
   }
 
   #settle(
-    { command, receiver, context, tag }: SubmittedCommand,
+    { command, receiver, tag }: SubmittedCommand,
     answer: CommandAnswer,
     atMs = this.receivedAtMs,
   ): void {
     if (command.operation?.kind === "release") this.#late.onRelease(command.request!);
-    if (answer instanceof ConnectionError) receiver.onFailure(answer, context, tag);
+    if (answer instanceof ConnectionError) receiver.onFailure(answer, command, tag);
     else {
       this.receivedAtMs = atMs;
-      receiver.onReply(answer, context, tag);
+      receiver.onReply(answer, command, tag);
     }
     // last, because it may need one more command, for a script that the server does not know
     if (--this.#waiting === 0) this.#onDrained?.();

@@ -13,6 +13,7 @@ import { type ClientOptions, resolveClientOptions } from "./client_options.ts";
 import { checkReplies, type CommandArgument, commandArguments } from "./command_arguments.ts";
 import { Connection } from "./connection.ts";
 import { isServing } from "./dialer.ts";
+import type { Command } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply, Reply } from "./reply.ts";
 import { textReply } from "./reply.ts";
@@ -34,7 +35,7 @@ export interface SendOptions {
 let firstReply: (client: RedisClient) => Promise<void>;
 
 /** One command that somebody waits for. */
-interface PendingSend {
+interface PendingSend extends Command {
   resolve(reply: RawReply): void;
   reject(reason: unknown): void;
 }
@@ -145,7 +146,7 @@ export class RedisClient implements AsyncDisposable {
         if (signal) onAbort(signal, abandon);
         const { crowded } = this.#connection;
         if (crowded) reject(crowded);
-        else this.#connection.submit({ args }, receiver, { resolve, reject });
+        else this.#connection.submit({ args, resolve, reject }, receiver);
       });
     } finally {
       if (signal) offAbort(signal, abandon);

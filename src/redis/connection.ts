@@ -180,15 +180,9 @@ export class Connection implements WireOwner, DialerOwner {
    *
    * @param command A command, which is encoded here if that has not been done.
    * @param receiver Receives the reply, or the error.
-   * @param context A value for the receiver.
    * @param tag A number for the receiver.
    */
-  submit<Context>(
-    command: Command,
-    receiver: ReplyReceiver<Context>,
-    context = undefined as Context,
-    tag = 0,
-  ): void {
+  submit<Sent extends Command>(command: Sent, receiver: ReplyReceiver<Sent>, tag = 0): void {
     if (this.#state === "new") {
       this.#state = "connecting";
       this.#dialer.dial();
@@ -198,15 +192,15 @@ export class Connection implements WireOwner, DialerOwner {
     const sends = this.#state === "ending" ||
       this.#state === "open" && (!this.#closing || this.#delivering);
     if (!sends && this.#state !== "connecting") {
-      return receiver.onFailure(this.#downError ??= this.#error("was closed"), context, tag);
+      return receiver.onFailure(this.#downError ??= this.#error("was closed"), command, tag);
     }
     try {
       command.bytes ??= encodeCommand(command.args);
     } catch (cause) { // no memory
-      return receiver.onFailure(this.#error("could not send a command", cause), context, tag);
+      return receiver.onFailure(this.#error("could not send a command", cause), command, tag);
     }
     // before it is written, because that may fail at once
-    this.#queue.push(command.bytes, receiver, context, tag);
+    this.#queue.push(command, receiver, tag);
     if (sends) this.#wire!.flush();
   }
 

@@ -10,7 +10,7 @@ import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
 import { credentialsOf, type RedisAddress } from "./address.ts";
 import { closeTransport, type CommandQueue, type ReplyReceiver } from "./wire.ts";
-import { encodeApart } from "./encoder.ts";
+import { type Command, encodeApart } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
@@ -18,9 +18,7 @@ import type { RawReply } from "./reply.ts";
 const LIVED_MS = 2_000;
 
 /** Commands whose replies need not be good: a connection does without a name. */
-const OPTIONAL_COMMANDS: readonly string[] = ["CLIENT", "PING"];
-/** The tag of these. */
-const OPTIONAL = 1;
+const OPTIONAL_COMMANDS: readonly unknown[] = ["CLIENT", "PING"];
 
 /** How streams are opened. */
 export interface DialOptions {
@@ -224,18 +222,18 @@ export class Login implements ReplyReceiver {
   ): void {
     const commands = loginCommands(address, clientName);
     if (again) commands.push(["PING"]);
-    for (const command of commands.reverse()) {
-      const tag = OPTIONAL_COMMANDS.includes(command[0]) ? OPTIONAL : 0;
-      queue.pushFirst(encodeApart(command), this, undefined, tag);
+    for (const args of commands.reverse()) {
+      queue.pushFirst({ args, bytes: encodeApart(args) }, this);
       this.due++;
     }
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, _context: unknown, tag: number): void {
+  onReply(reply: RawReply, { args }: Command): void {
     this.due--;
+    const isOptional = OPTIONAL_COMMANDS.includes(args[0]);
     // mutation: refused-login-accepted
-    if (reply instanceof ReplyError && !(tag === OPTIONAL && isServing(reply))) {
+    if (reply instanceof ReplyError && !(isOptional && isServing(reply))) {
       this.#onEnd(reply);
     } else if (this.due === 0) {
       this.#onEnd();

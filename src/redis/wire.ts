@@ -11,7 +11,13 @@ import type { TimerHandle } from "../time/clock.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Transport } from "../transport/transport.ts";
 import { type DecoderOptions, RespDecoder } from "./decoder.ts";
-import { bytesOf, encodeApart, type EncodedCommand, joinCommands } from "./encoder.ts";
+import {
+  bytesOf,
+  type Command,
+  encodeApart,
+  type EncodedCommand,
+  joinCommands,
+} from "./encoder.ts";
 import type { ConnectionError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
@@ -48,24 +54,23 @@ export interface ReplyLimits {
 }
 
 /**
- * Receives the outcome of a command. `context` and `tag` are the values that were submitted with
- * the command, so one receiver can serve many commands without a closure for each.
+ * Receives the outcome of a command, with the command itself and the `tag` that was submitted with
+ * it, so one receiver can serve many commands without a closure for each.
  */
-export interface ReplyReceiver<Context = unknown> {
+export interface ReplyReceiver<Sent extends Command = Command> {
   /** Called with the reply; an error reply is a value here. */
-  onReply(reply: RawReply, context: Context, tag: number): void;
+  onReply(reply: RawReply, command: Sent, tag: number): void;
   /** Called if there will be no reply. */
-  onFailure(error: ConnectionError, context: Context, tag: number): void;
+  onFailure(error: ConnectionError, command: Sent, tag: number): void;
 }
 
 /** The receiver of a reply that nobody waits for. */
 export const NOBODY: ReplyReceiver = { onReply() {}, onFailure() {} };
 
-/** A place in the ring. If it is free, it has no receiver; once its command is written, none. */
+/** A place in the ring; it has a command and a receiver unless it is free. */
 interface Slot {
-  command: EncodedCommand | undefined;
+  command: Command | undefined;
   receiver: ReplyReceiver | undefined;
-  context: unknown;
   tag: number;
 }
 
@@ -88,36 +93,30 @@ export class CommandQueue {
   /** The place of the first command: written ones come first. */
   #head = 0;
 
-  /** Appends a command. */
-  push<Context>(
-    command: EncodedCommand,
-    receiver: ReplyReceiver<Context>,
-    context: Context,
-    tag: number,
-  ): void {
+  /** Appends a command that is encoded. */
+  push<Sent extends Command>(command: Sent, receiver: ReplyReceiver<Sent>, tag: number): void {
     if (this.length === this.#slots.length) this.#makeRoom();
     const slot = this.#slot(this.length++);
     slot.command = command;
-    slot.receiver = receiver;
-    slot.context = context;
+    slot.receiver = receiver as ReplyReceiver;
     slot.tag = tag;
   }
 
   /** Puts a command in front of all others, of which none may be written yet. */
-  pushFirst(command: EncodedCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
+  pushFirst(command: Command, receiver: ReplyReceiver): void {
     if (this.length === this.#slots.length) this.#makeRoom();
     this.#head = this.#place(-1);
     this.length++;
-    Object.assign(this.#slot(0), { command, receiver, context, tag });
+    Object.assign(this.#slot(0), { command, receiver, tag: 0 });
   }
 
   /** Returns all unwritten commands as one piece, and counts them as written. There must be one. */
   takeUnsent(): Uint8Array {
-    if (this.length - this.sent === 1) return bytesOf(takeCommand(this.#slot(this.sent++)));
+    if (this.length - this.sent === 1) return bytesOf(this.#slot(this.sent++).command!.bytes!);
     // not grown by `push`, which takes more memory
     const commands = new Array<EncodedCommand>(this.length - this.sent);
     for (let index = 0; index < commands.length; index++) {
-      commands[index] = takeCommand(this.#slot(this.sent++));
+      commands[index] = this.#slot(this.sent++).command!.bytes!;
     }
     return joinCommands(commands);
   }
@@ -125,12 +124,12 @@ export class CommandQueue {
   /** Passes `reply` to the first written command; there must be one. */
   settleFirst(reply: RawReply): void {
     const slot = this.#slots[this.#head];
-    const { receiver, context, tag } = slot;
+    const { receiver, command, tag } = slot;
     // mutation: reply-goes-to-the-wrong-command
     this.#dropFirst(slot);
     this.settled++;
     this.sent--;
-    receiver!.onReply(reply, context, tag);
+    receiver!.onReply(reply, command!, tag);
   }
 
   /** Fails every command: the written ones with `unknown`, the others with `notSent`. */
@@ -144,8 +143,8 @@ export class CommandQueue {
       this.#dropFirst(slot);
     }
     this.sent = 0;
-    failing.forEach(({ receiver, context, tag }, index) => {
-      receiver!.onFailure(index < sent ? unknown : notSent, context, tag);
+    failing.forEach(({ receiver, command, tag }, index) => {
+      receiver!.onFailure(index < sent ? unknown : notSent, command!, tag);
     });
   }
 
@@ -160,7 +159,6 @@ export class CommandQueue {
   #dropFirst(slot: Slot): void {
     slot.command = undefined;
     slot.receiver = undefined;
-    slot.context = undefined;
     this.#head = (this.#head + 1) & (this.#slots.length - 1);
     this.length--;
   }
@@ -176,15 +174,8 @@ function emptySlots(count: number): Slot[] {
   return Array.from({ length: count }, () => ({
     command: undefined,
     receiver: undefined,
-    context: undefined,
     tag: 0,
   }));
-}
-
-function takeCommand(slot: Slot): EncodedCommand {
-  const command = slot.command!;
-  slot.command = undefined;
-  return command;
 }
 
 /** The runtime's own function: one that a test has faked would never write again. */
@@ -469,7 +460,7 @@ export class Wire {
       const leftMs = this.#owner.receivedAtMs + IDLE_MS - clock.monotonicMs();
       this.#waitIdle(leftMs > 0 ? Math.ceil(leftMs) : IDLE_MS);
       if (leftMs > 0 || this.queue.length > 0) return;
-      this.queue.push(encodeApart(["PING"]), NOBODY, undefined, 0);
+      this.queue.push({ args: ["PING"], bytes: encodeApart(["PING"]) }, NOBODY, 0);
       this.flush();
     }, delayMs);
   }

@@ -45,13 +45,11 @@ export interface CommandSender {
    *
    * @param command The command.
    * @param receiver Receives the reply, or the error.
-   * @param context A value for the receiver.
    * @param tag A number for the receiver; 0 by default.
    */
-  submit<Context>(
-    command: LockCommand,
-    receiver: ReplyReceiver<Context>,
-    context?: Context,
+  submit<Sent extends LockCommand>(
+    command: Sent,
+    receiver: ReplyReceiver<Sent>,
     tag?: number,
   ): void;
   /**

@@ -23,10 +23,10 @@
  * the server does not know it. A command that takes it back may overtake it then, but it is not
  * sent again once that is sent (`isRepeatable`).
  *
- * Until a request is answered, it is in one place: in the group of this tick; then, as the context
- * of its command, in the queue of the connection, which calls `onReply` or `onFailure` once; and if
- * its vote is withheld, as the context of the guard's command. A release that failed is answered,
- * and a copy of it, whose answer nobody waits for, is in `pending_releases.ts`.
+ * Until a request is answered, it is in one place: in the group of this tick; then, with its
+ * command, in the queue of the connection, which calls `onReply` or `onFailure` once; and if its
+ * vote is withheld, with the guard's command. A release that failed is answered, and a copy of it,
+ * whose answer nobody waits for, is in `pending_releases.ts`.
  *
  * Releases of one tick are a *group*, and so are extensions: one command for many keys costs a
  * server far less than one each. A group goes out at the end of its tick, or before a command that
@@ -65,7 +65,7 @@ import { isNumber, type Operation, type Release, type Script } from "./scripts/s
 const GROUP_LENGTH_MAX = 256;
 
 /** One Redis server as a node. */
-export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
+export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   readonly name: string;
   readonly subscribe: QuorumNode["subscribe"];
   /** What operators ask, once they do: see `operated_node.ts`. */
@@ -227,30 +227,33 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       : sharedCommand(operation, request, group);
     if (sha1) this.#sentScripts.add(sha1);
     const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
-    if (!guarded) return this.connection.submit<Asked>(command, this, command, nodeIndex);
-    const withheld: WithheldVote = { request, nodeIndex };
-    const asked = { operation, request, group, whole: command.whole, withheld };
-    this.connection.submit<Asked>(command, this, asked, nodeIndex);
+    if (!guarded) return this.connection.submit(command, this, nodeIndex);
+    // one of its own, for the vote, with the bytes that all nodes have in common
+    const own = new RequestCommand(operation, request, group, command.whole);
+    own.bytes = command.bytes;
+    const withheld = own.withheld = { request, nodeIndex };
+    this.connection.submit(own, this, nodeIndex);
+    command.bytes = own.bytes;
     this.#guard ??= new RestartGuard(this.server, this.connection, this.#onEvent);
     this.#guard.askBehind(withheld);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, asked: Asked, nodeIndex: number): void {
-    const { operation, request, group, whole } = asked;
+  onReply(reply: RawReply, command: RequestCommand, nodeIndex: number): void {
+    const { operation, request, group, whole } = command;
     const { sha1 } = operation;
     // as `#send` did; but `onOpen`, which forgets scripts, comes after the first commands were sent
     if (sha1 && whole) this.#sentScripts.add(sha1);
     const unknown = reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT;
     // mutation: script-never-sent
-    if (unknown && sha1 && isRepeatable(asked)) {
+    if (unknown && sha1 && isRepeatable(command)) {
       this.#send(operation, request, nodeIndex, group, true);
     } else if (group) {
       this.#onGroupReply(reply, operation, group, nodeIndex);
     } else {
       const { length } = request.keys;
       const answer = operation.eachKey && length > 1 ? replyForAll(reply, length) : reply;
-      this.#onAnswer(answer, asked, nodeIndex);
+      this.#onAnswer(answer, operation, request, nodeIndex, command.withheld);
     }
   }
 
@@ -270,14 +273,16 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
       // mutation: group-answers-the-neighbour
       const answer = replies[index] ?? error;
       if (refused) this.#send(operation, request, nodeIndex);
-      else this.#onAnswer(answer, { operation, request }, nodeIndex);
+      else this.#onAnswer(answer, operation, request, nodeIndex);
     }
   }
 
   #onAnswer(
     reply: RawReply,
-    { operation, request, withheld }: Pick<Asked, "operation" | "request" | "withheld">,
+    operation: Operation,
+    request: QuorumRequest,
     nodeIndex: number,
+    withheld?: WithheldVote,
   ): void {
     if (reply instanceof ReplyError) {
       return this.#onRefused(explained(reply), operation, request, nodeIndex);
@@ -313,7 +318,11 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, { operation, request, group }: Asked, index: number): void {
+  onFailure(
+    error: ConnectionError,
+    { operation, request, group }: RequestCommand,
+    index: number,
+  ): void {
     const outcome = error.outcome === "not-sent" ? UNSENT : FAILED;
     for (const each of group ?? [request]) {
       const isRelease = operation.kind === "release";
@@ -333,16 +342,13 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 }
 
-/** What a reply answers: a command; and where its vote waits, if the guard withholds that. */
-interface Asked extends Pick<RequestCommand, "operation" | "request" | "group" | "whole"> {
-  readonly withheld?: WithheldVote | undefined;
-}
-
 /**
  * Whether a command may go out again whose script the server does not know: not one that could
  * outlive what undoes it.
  */
-function isRepeatable({ operation: { kind }, request, group, whole }: Asked): boolean {
+function isRepeatable(
+  { operation: { kind }, request, group, whole }: RequestCommand,
+): boolean {
   if (whole) return false;
   if (kind === "release" || group) return true;
   // mutation: script-sent-for-undone-attempt
@@ -420,6 +426,8 @@ export class RequestCommand implements LockCommand {
   /** Whether its script goes out whole. */
   readonly whole: boolean;
   bytes: LockCommand["bytes"] = undefined;
+  /** Where its vote waits, if the guard withholds that. */
+  declare withheld?: WithheldVote;
 
   constructor(
     operation: Operation,

@@ -120,8 +120,6 @@ const UPTIME_COUNTS_MS = 1_000;
  */
 const STATE_COMMAND = /* @__PURE__ */ stateCommand("EVAL", STATE_LUA, "uptime");
 const AGE_COMMAND = /* @__PURE__ */ stateCommand("EVALSHA", STATE_SHA1);
-/** The tag of the latter. */
-const BY_DIGEST = 1;
 /** By how much two readings of one cause of a quarantine may differ, in milliseconds. */
 const SAME_CAUSE_MS = 2_000;
 
@@ -140,8 +138,13 @@ export interface WithheldVote {
   atMs?: number;
 }
 
+/** Reads the state of the server, behind the command of a vote if there is one. */
+interface GuardCommand extends LockCommand {
+  readonly withheld: WithheldVote | undefined;
+}
+
 /** Withholds the votes of one server that may have lost keys. */
-export class RestartGuard implements ReplyReceiver<WithheldVote | undefined> {
+export class RestartGuard implements ReplyReceiver<GuardCommand> {
   readonly #server: ServerAccess;
   readonly #connection: CommandSender;
   readonly #onEvent: EventListener | undefined;
@@ -185,14 +188,14 @@ export class RestartGuard implements ReplyReceiver<WithheldVote | undefined> {
     const { thirdParty, wheel: { clock } } = this.#server;
     // others' clients may connect again unnoticed
     const isDue = thirdParty || clock.monotonicMs() >= this.#uptimeDueMs;
-    if (isDue) this.#connection.submit(STATE_COMMAND, this, withheld);
-    else this.#connection.submit(AGE_COMMAND, this, withheld, BY_DIGEST);
+    this.#connection.submit({ ...isDue ? STATE_COMMAND : AGE_COMMAND, withheld }, this);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, withheld: WithheldVote | undefined, tag: number): void {
-    if (tag === BY_DIGEST && reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT) {
-      return this.#connection.submit(STATE_COMMAND, this, withheld);
+  onReply(reply: RawReply, { args, withheld }: GuardCommand): void {
+    const unknown = reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT;
+    if (unknown && args === AGE_COMMAND.args) {
+      return this.#connection.submit({ ...STATE_COMMAND, withheld }, this);
     }
     const state = stateIn(reply);
     if (state) this.#noteRestart(state);
@@ -203,7 +206,7 @@ export class RestartGuard implements ReplyReceiver<WithheldVote | undefined> {
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, withheld: WithheldVote | undefined): void {
+  onFailure(error: ConnectionError, { withheld }: GuardCommand): void {
     if (withheld?.outcome === undefined) return;
     withheld.request.answer(withheld.nodeIndex, FAILED, error);
   }

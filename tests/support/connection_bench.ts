@@ -1,5 +1,6 @@
 /** One connection to Redis on faked time and streams. */
 import { parseAddress } from "../../src/redis/address.ts";
+import type { Command } from "../../src/redis/encoder.ts";
 import type { ReplyReceiver } from "../../src/redis/wire.ts";
 import { Connection, type ConnectionOptions } from "../../src/redis/connection.ts";
 import type { ConnectionError } from "../../src/redis/errors.ts";
@@ -8,12 +9,17 @@ import { runMicrotasks } from "./fake_clock.ts";
 import { CallingTransport } from "./fake_transport.ts";
 import { StreamBench, testOn } from "./stream_bench.ts";
 
+/** A command, and what it is called in the outcomes. */
+interface NamedCommand extends Command {
+  readonly name: unknown;
+}
+
 /** A connection on faked time and streams, and the outcomes of its commands. */
-export class ConnectionBench extends StreamBench implements ReplyReceiver {
+export class ConnectionBench extends StreamBench implements ReplyReceiver<NamedCommand> {
   /** The calls of its owner: `connected`, or the message of an error. */
   readonly events: string[] = [];
   /**
-   * Each outcome, by its command's context: a reply; or a message and whether the command was sent.
+   * Each outcome, by its command's name: a reply; or a message and whether the command was sent.
    */
   readonly replies: unknown[][] = [];
   readonly errors: ConnectionError[] = [];
@@ -37,14 +43,14 @@ export class ConnectionBench extends StreamBench implements ReplyReceiver {
   }
 
   /** Queues a command, `PING` by default, and has it written. */
-  async submit(context: unknown, ...words: string[]): Promise<void> {
-    this.queue(context, ...words);
+  async submit(name: unknown, ...words: string[]): Promise<void> {
+    this.queue(name, ...words);
     await runMicrotasks();
   }
 
   /** Queues a command. */
-  queue(context: unknown, ...words: string[]): void {
-    this.connection.submit({ args: words.length > 0 ? words : ["PING"] }, this, context, 0);
+  queue(name: unknown, ...words: string[]): void {
+    this.connection.submit({ args: words.length > 0 ? words : ["PING"], name }, this);
   }
 
   /** Opens the connection, and forgets how. */
@@ -55,12 +61,12 @@ export class ConnectionBench extends StreamBench implements ReplyReceiver {
     return this;
   }
 
-  onReply(reply: RawReply, context: unknown): void {
-    this.replies.push([context, reply]);
+  onReply(reply: RawReply, { name }: NamedCommand): void {
+    this.replies.push([name, reply]);
   }
 
-  onFailure(error: ConnectionError, context: unknown): void {
-    this.replies.push([context, error.message, error.outcome]);
+  onFailure(error: ConnectionError, { name }: NamedCommand): void {
+    this.replies.push([name, error.message, error.outcome]);
     this.errors.push(error);
   }
 

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
-import type { EncodedCommand } from "../../../src/redis/encoder.ts";
+import type { Command } from "../../../src/redis/encoder.ts";
 import { CommandQueue, type ReplyReceiver } from "../../../src/redis/wire.ts";
 import { ConnectionError, type RedisError } from "../../../src/redis/errors.ts";
 import type { RawReply } from "../../../src/redis/reply.ts";
@@ -12,8 +12,9 @@ const details = { address: "redis://h:6379", outcome: "unknown" } as const;
 const UNKNOWN = new ConnectionError("unknown", details);
 const NOT_SENT = new ConnectionError("not sent", details);
 
-function encoded(text: string): EncodedCommand {
-  return { slab: new TextEncoder().encode(text), start: 0, end: text.length };
+function encoded(text: string): Command {
+  const slab = new TextEncoder().encode(text);
+  return { args: [text], bytes: { slab, start: 0, end: text.length } };
 }
 
 /** A queue that notes what its commands receive. */
@@ -21,12 +22,12 @@ class Bench implements ReplyReceiver {
   readonly queue = new CommandQueue();
   readonly received: unknown[][] = [];
 
-  pushFirst(text: string, context: unknown, tag: number): void {
-    this.queue.pushFirst(encoded(text), this, context, tag);
+  pushFirst(text: string): void {
+    this.queue.pushFirst(encoded(text), this);
   }
 
-  push(text: string, context: unknown, tag = 0, receiver: ReplyReceiver = this): void {
-    this.queue.push(encoded(text), receiver, context, tag);
+  push(text: string, tag = 0, receiver: ReplyReceiver = this): void {
+    this.queue.push(encoded(text), receiver, tag);
   }
 
   /** Takes what would be written now; empty if there is nothing. */
@@ -34,12 +35,12 @@ class Bench implements ReplyReceiver {
     return this.queue.length > this.queue.sent ? decoder.decode(this.queue.takeUnsent()) : "";
   }
 
-  onReply(reply: RawReply, context: unknown, tag: number): void {
-    this.received.push(["reply", reply, context, tag]);
+  onReply(reply: RawReply, { args }: Command, tag: number): void {
+    this.received.push(["reply", reply, args[0], tag]);
   }
 
-  onFailure(error: RedisError, context: unknown, tag: number): void {
-    this.received.push(["failure", error.message, context, tag]);
+  onFailure(error: RedisError, { args }: Command, tag: number): void {
+    this.received.push(["failure", error.message, args[0], tag]);
   }
 }
 
@@ -56,27 +57,28 @@ Deno.test("CommandQueue behaves like a plain list under any sequence of calls", 
       const bench = new Bench();
       const { queue } = bench;
       const expected: unknown[][] = [];
-      let model: { id: number; sent: boolean }[] = [];
+      let model: { text: string; tag: number; sent: boolean }[] = [];
       let next = 0;
       for (const step of steps) {
         if (step === "push" || step === "push first") {
           const isFirst = step === "push first";
           if (isFirst && queue.sent > 0) continue; // as if the connection were being made
-          model[isFirst ? "unshift" : "push"]({ id: next, sent: false });
-          bench[isFirst ? "pushFirst" : "push"](`${next};`, next, next++);
+          const tag = isFirst ? 0 : next;
+          model[isFirst ? "unshift" : "push"]({ text: `${next};`, tag, sent: false });
+          bench[isFirst ? "pushFirst" : "push"](`${next++};`, tag);
         } else if (step === "take") {
           const unsent = model.filter(({ sent }) => !sent);
-          assertEquals(bench.take(), unsent.map(({ id }) => `${id};`).join(""));
+          assertEquals(bench.take(), unsent.map(({ text }) => text).join(""));
           for (const command of unsent) command.sent = true;
         } else if (step === "settle") {
           if (!model[0]?.sent) continue;
-          const { id } = model.shift()!;
+          const { text, tag } = model.shift()!;
           queue.settleFirst(next);
-          expected.push(["reply", next, id, id]);
+          expected.push(["reply", next, text, tag]);
         } else {
           queue.failAll(UNKNOWN, NOT_SENT);
-          for (const { id, sent } of model) {
-            expected.push(["failure", sent ? "unknown" : "not sent", id, id]);
+          for (const { text, tag, sent } of model) {
+            expected.push(["failure", sent ? "unknown" : "not sent", text, tag]);
           }
           model = [];
         }
@@ -92,19 +94,19 @@ Deno.test("CommandQueue behaves like a plain list under any sequence of calls", 
 Deno.test("CommandQueue.failAll() fails each command once if a receiver has what it queues written at once", () => {
   const bench = new Bench();
   const writes: string[] = [];
-  const again = (context: string): ReplyReceiver => ({
+  const again: ReplyReceiver = {
     onReply() {},
-    onFailure(error) {
-      bench.push(`${context} ${error.message};`, context);
+    onFailure(error, { args: [text] }) {
+      bench.push(`${text} ${error.message};`);
       writes.push(bench.take());
     },
-  });
-  for (const context of ["a", "b"]) bench.push(context, context, 0, again(context));
+  };
+  for (const text of ["a", "b"]) bench.push(text, 0, again);
   bench.take();
-  bench.push("c", "c", 0, again("c"));
+  bench.push("c", 0, again);
   bench.queue.failAll(UNKNOWN, NOT_SENT);
   assertEquals(writes, ["a unknown;", "b unknown;", "c not sent;"]);
   assertEquals([bench.queue.length, bench.queue.sent], [3, 3]);
   bench.queue.failAll(UNKNOWN, NOT_SENT);
-  assertEquals(bench.received.map(([, , context]) => context), ["a", "b", "c"]);
+  assertEquals(bench.received.map(([, , text]) => text), writes);
 });

@@ -57,9 +57,7 @@ class Bench {
       password: undefined,
       crowded: undefined,
       leave() {},
-      submit: (command, receiver, context, tag) => {
-        this.#execute(command, receiver, context, tag!);
-      },
+      submit: (command, receiver) => this.#execute(command, receiver),
       close: () => Promise.resolve(),
     };
     const subscribe: SubscribeChannel = (...args) => this.#begin(...args);
@@ -109,21 +107,17 @@ class Bench {
     return promise;
   }
 
-  #execute<Context>(
-    { args: [name, channel] }: LockCommand,
-    receiver: ReplyReceiver<Context>,
-    context: Context,
-    tag: number,
-  ): void {
+  #execute<Sent extends LockCommand>(command: Sent, receiver: ReplyReceiver<Sent>): void {
+    const { args: [name, channel] } = command;
     if (this.receivers === undefined) {
       const error = new ConnectionError("no reply", { address: "a", outcome: "unknown" });
-      return receiver.onFailure(error, context, tag);
+      return receiver.onFailure(error, command, 0);
     }
-    if (name === "TIME") return receiver.onReply(["1700000000", "0"], context, tag);
+    if (name === "TIME") return receiver.onReply(["1700000000", "0"], command, 0);
     this.published++;
     assertEquals(channel, this.attempt.channel);
     if (!this.silent) this.attempt.listener.onMessage("");
-    receiver.onReply(this.receivers, context, tag);
+    receiver.onReply(this.receivers, command, 0);
   }
 
   /** The latest attempt. */
