@@ -101,24 +101,31 @@ function write(
 
 /** Writes the line of a length, `$5` or `*3`, at an index; returns the index behind it. */
 function writeLength(bytes: Uint8Array, start: number, mark: number, length: number): number {
-  const end = start + digitCount(length);
-  bytes[start] = mark;
-  for (let at = end, rest = length; at > start; at--, rest = Math.floor(rest / 10)) {
-    bytes[at] = ZERO + rest % 10;
+  let at = start;
+  bytes[at++] = mark;
+  if (length >= 100) {
+    for (const digit of String(length)) bytes[at++] = digit.charCodeAt(0);
+  } else { // as most lengths
+    if (length >= 10) bytes[at++] = ZERO + Math.floor(length / 10);
+    bytes[at++] = ZERO + length % 10;
   }
-  return endLine(bytes, end + 1);
+  return endLine(bytes, at);
 }
 
 /** Writes a string as a bulk string. */
 function writeText(bytes: Uint8Array, start: number, text: string): number {
-  if (text.length > UNITS_MAX) return writeBytes(bytes, start, encoder.encode(text));
-  let at = writeLength(bytes, start, DOLLAR, text.length);
-  for (let index = 0; index < text.length; index++) {
-    const unit = text.charCodeAt(index);
-    if (unit > 0x7f) return writeBytes(bytes, start, encoder.encode(text));
-    bytes[at++] = unit;
+  const { length } = text;
+  if (length <= UNITS_MAX) {
+    const at = writeLength(bytes, start, DOLLAR, length);
+    let units = 0;
+    for (let index = 0; index < length; index++) {
+      const unit = text.charCodeAt(index);
+      bytes[at + index] = unit;
+      units |= unit; // looked at once, because a branch for each takes longer
+    }
+    if (units <= 0x7f) return endLine(bytes, at + length);
   }
-  return endLine(bytes, at);
+  return writeBytes(bytes, start, encoder.encode(text));
 }
 
 /** Writes bytes as a bulk string. */
@@ -168,10 +175,4 @@ export function joinCommands(commands: readonly EncodedCommand[]): Uint8Array {
     offset += end - start;
   }
   return bytes;
-}
-
-function digitCount(number: number): number {
-  let count = 1;
-  for (let rest = number; rest >= 10; rest = Math.floor(rest / 10)) count++;
-  return count;
 }
