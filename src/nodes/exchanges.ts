@@ -22,8 +22,6 @@ export type CommandAnswer = RawReply | ConnectionError;
 export interface Exchange {
   /** The answer to each command. */
   readonly answers: readonly CommandAnswer[];
-  /** When they came, by the monotonic clock in milliseconds. */
-  readonly atMs: number;
   /** Only if they are no longer waited for: resolves if they still come. */
   readonly late: Promise<readonly CommandAnswer[]> | undefined;
 }
@@ -51,10 +49,9 @@ export async function exchange(
     controller.abort(connectionError(name, `no reply within ${timeoutMs} ms`, "unknown"));
   });
   const answers = await Promise.race([called, aborted]);
-  const atMs = wheel.clock.monotonicMs();
   wheel.cancel(timer);
-  if (answers) return { answers, atMs, late: undefined };
-  return { answers: commands.map(() => signal.reason), atMs, late: called };
+  if (answers) return { answers, late: undefined };
+  return { answers: commands.map(() => signal.reason), late: called };
 }
 
 /**

@@ -45,6 +45,8 @@ const SILENT = FAILURES_MAX + 1;
  */
 const CLOSE_GRACE_MS = 250;
 
+/** Asks whether the server is back. */
+const PING: Commands = [["PING"]];
 /** A command that is answered by the length of the key that the server gets, and the key. */
 const KEY = "hasp:";
 const KEY_LENGTH: readonly string[] = ["EVAL", "return #KEYS[1]", "1", KEY];
@@ -89,8 +91,6 @@ export class OrderedSender implements CommandSender {
   #waiting = 0;
   /** The one error for all that are refused then. */
   #crowded: ConnectionError | undefined;
-  /** How many exchanges the server has answered. */
-  #answered = 0;
   /** How many in a row it has not answered since; {@linkcode SILENT} if the last was a time-out. */
   #failures = 0;
   #lastError: ConnectionError | undefined;
@@ -193,7 +193,7 @@ export class OrderedSender implements CommandSender {
   #flushLater(): void {
     if (this.#flushing) return;
     this.#flushing = true;
-    const asked = this.#failures === FAILURES_MAX ? this.#ping() : Promise.resolve();
+    const asked = this.#failures === FAILURES_MAX ? this.#ask(PING) : Promise.resolve();
     asked.then(() => this.#flush());
   }
 
@@ -251,7 +251,7 @@ export class OrderedSender implements CommandSender {
     return false;
   }
 
-  #conclude(commands: readonly SubmittedCommand[], { answers, atMs, late }: Exchange): void {
+  #conclude(commands: readonly SubmittedCommand[], { answers, late }: Exchange): void {
     commands.forEach((command, index) => {
       const answer = answers[index];
       const { operation, request } = command.command;
@@ -260,28 +260,21 @@ export class OrderedSender implements CommandSender {
         const answered = late?.then((answers) => !(answers[index] instanceof ConnectionError));
         this.#late.add(request!, answered);
       }
-      this.#settle(command, answer, atMs);
+      this.#settle(command, answer);
     });
   }
 
-  #settle(
-    { command, receiver, tag }: SubmittedCommand,
-    answer: CommandAnswer,
-    atMs = this.receivedAtMs,
-  ): void {
+  #settle({ command, receiver, tag }: SubmittedCommand, answer: CommandAnswer): void {
     if (command.operation?.kind === "release") this.#late.onRelease(command.request!);
     if (answer instanceof ConnectionError) receiver.onFailure(answer, command, tag);
-    else {
-      this.receivedAtMs = atMs;
-      receiver.onReply(answer, command, tag);
-    }
+    else receiver.onReply(answer, command, tag);
     // last, because it may need one more command, for a script that the server does not know
     if (--this.#waiting === 0) this.#onDrained?.();
   }
 
   /** Has one exchange, and notes whether the server has answered. */
   async #ask(commands: Commands): Promise<Exchange> {
-    const answered = this.#answered;
+    const sentMs = this.#wheel.clock.monotonicMs();
     const controller = new AbortController();
     this.#controllers.add(controller);
     const exchanged = await exchange(this.#client, commands, this.#wheel, controller);
@@ -290,7 +283,7 @@ export class OrderedSender implements CommandSender {
     late?.then((answers) => isAnswered(answers) && this.#onAnswered());
     if (isAnswered(answers)) this.#onAnswered();
     // a server that has answered since is not silent
-    else if (!late || this.#answered === answered) this.#onUnanswered(exchanged);
+    else if (!late || this.receivedAtMs <= sentMs) this.#onUnanswered(exchanged);
     return exchanged;
   }
 
@@ -305,7 +298,7 @@ export class OrderedSender implements CommandSender {
 
   #onAnswered(): void {
     const wasDown = this.#down;
-    this.#answered++;
+    this.receivedAtMs = this.#wheel.clock.monotonicMs();
     this.#failures = this.#probes = 0;
     if (!wasDown || this.#closing) return;
     this.#wheel.cancel(this.#probe);
@@ -317,15 +310,10 @@ export class OrderedSender implements CommandSender {
   #probeLater(): void {
     const delayMs = backoffMs(this.#wheel.random, SERVER_BACKOFF, this.#probes++);
     const probe = this.#probe = this.#wheel.after(delayMs, async () => {
-      await this.#ping();
+      await this.#ask(PING);
       if (this.#failures === SILENT) this.#probes = 0; // the time-out was a delay
       if (this.#probe === probe && !this.#closing) this.#probeLater();
     });
-  }
-
-  /** Asks whether the server is back. */
-  async #ping(): Promise<void> {
-    await this.#ask([["PING"]]);
   }
 
   #downError(): ConnectionError {
