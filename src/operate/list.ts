@@ -64,7 +64,7 @@ export async function* list(
   checkAbilities("list locks", nodes, { list: true });
   const { keyPrefix, nodeTimeoutMs } = settings;
   const listed = new Set<string>();
-  for await (const keys of stepsOf(client, nodes, settings, keyPrefix + prefix)) {
+  for await (const keys of stepsOf(client, settings, keyPrefix + prefix)) {
     const resources: string[] = [];
     for (const key of keys) {
       const resource = key.slice(keyPrefix.length);
@@ -93,11 +93,10 @@ export async function* list(
 /** The keys that begin with `start`, on any node: those of the next step on each node at a time. */
 async function* stepsOf(
   client: ClientState,
-  nodes: readonly QuorumNode[],
   settings: Settings,
   start: string,
 ): AsyncGenerator<string[], void> {
-  const { quorum, wheel } = client;
+  const { nodes, quorum, wheel } = client;
   const { nodeTimeoutMs, onEvent } = settings;
   const votes: Vote[] = nodes.map(({ name }) => ({ node: name, outcome: "granted", elapsedMs: 0 }));
   const scans = nodes.map((node) => keysOf(node, start));
