@@ -36,7 +36,7 @@
  */
 import { emit, type EventListener, type RedlockEvent } from "../events.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
-import type { QueuePosition, QueueTicket, ReleaseListener } from "../quorum/queue_ticket.ts";
+import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import { DENIED, FAILED, GRANTED, type Outcome, QUEUED, UNSENT } from "../quorum/outcome.ts";
 import { type QuorumNode, type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import { beforeWrites, type ReplyReceiver } from "../redis/wire.ts";
@@ -92,13 +92,12 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   /** The group's keys, once somebody has looked for one. */
   #groupKeys: Set<string> | undefined;
   #guard: RestartGuard | undefined;
-  #subscription: ReleaseSubscription | undefined;
+  readonly #subscription: ReleaseSubscription | undefined;
 
   constructor(server: ServerAccess, onEvent?: EventListener) {
     this.name = server.name;
     this.server = server;
     this.#onEvent = onEvent;
-    this.subscribe = server.subscribe && this.#subscribe.bind(this);
     this.connection = server.newSender({
       onOpen: () => {
         this.#sentScripts.clear();
@@ -111,6 +110,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
       onLost: (error) => this.#emit({ type: "node-disconnected", node: this.name, error }),
     });
     this.#pendingReleases = new PendingReleases(this);
+    this.#subscription = server.subscribe && new ReleaseSubscription(server, this.connection);
+    this.subscribe = this.#subscription?.subscribe.bind(this.#subscription);
   }
 
   get readyAtMs(): number {
@@ -330,11 +331,6 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
       if (isRelease && each.mayHaveKeys(index)) this.#pendingReleases.add(each);
       each.answer(index, outcome, error);
     }
-  }
-
-  #subscribe(listener: ReleaseListener, nodeIndex: number): void {
-    this.#subscription ??= new ReleaseSubscription(this.server, this.connection);
-    this.#subscription.subscribe(listener, nodeIndex);
   }
 
   #emit(event: RedlockEvent): void {

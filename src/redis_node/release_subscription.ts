@@ -11,10 +11,10 @@
  *                         +--delay---+----------------+---------------------+
  * ```
  *
- * If the server refuses what that takes, or a new subscription receives nothing either, the client
- * polls this node. The next attempt is made after ten seconds, because an operator may have allowed
- * it by then, and two faults in a row look the same; or when the connection for commands was made
- * again, or callers wait again.
+ * If the server refuses what that takes, or seems to, because several subscriptions in a row had no
+ * answer or received nothing while commands were answered, the client polls this node. The next
+ * attempt is made after ten seconds, because an operator may have allowed it by then, and faults in
+ * a row look the same; or when the connection for commands was made again, or callers wait again.
  *
  * @module
  */
@@ -47,20 +47,14 @@ const REFUSED_DELAY_MS = 10_000;
  * only receive is silent.
  */
 const PROBE_MS = 10_000;
-/**
- * After this many probes in a row that nobody received, the client subscribes again; after as many
- * more, it takes it that the server drops messages, and polls.
- */
+/** After this many probes in a row that nobody received, the client subscribes again. */
 const UNRECEIVED_MAX = 3;
 /** How long to wait before the next probe, in milliseconds. */
 const UNRECEIVED_DELAY_MS = 100;
 /** How long to wait before the next probe after an error, in milliseconds. */
 const BUSY_DELAY_MS = 500;
-/**
- * After this many subscriptions without an answer the server refuses them, if it has answered a
- * command before each: one that hangs answers nothing.
- */
-const UNANSWERED_MAX = 5;
+/** After this many subscriptions that seem to be refused, they count as refused. */
+const SUSPICIONS_MAX = 5;
 
 /**
  * One subscription, from when it is asked for: subscribing until `confirmedMs`, then probing until
@@ -79,6 +73,8 @@ class Attempt {
   probing = false;
   /** Whether a message has come since the last probe was sent. */
   heard = false;
+  /** How many probes in a row have had no receiver. */
+  unreceived = 0;
 }
 
 /** The notifications of one node. */
@@ -92,14 +88,12 @@ export class ReleaseSubscription {
   #attempt: Attempt | undefined;
   /** How many were lost in a row. */
   #losses = 0;
-  /** How many probes in a row have had no receiver. */
-  #unreceived = 0;
   /**
-   * How many subscriptions had no answer since one had, though a command was answered; and when the
-   * last had none, by the monotonic clock.
+   * How many have seemed to be refused since one received a probe; and when the last did, by the
+   * monotonic clock.
    */
-  #unanswered = 0;
-  #unansweredMs = -Infinity;
+  #suspicions = 0;
+  #suspectedMs = -Infinity;
   /** The longest wait for what was asked for, or the delay before the next step. */
   #timer: TimerEntry | undefined;
   #closing: Promise<unknown> = Promise.resolve();
@@ -149,7 +143,6 @@ export class ReleaseSubscription {
   /** The server does not allow what it takes. */
   onRefused(error: Error): void {
     if (!this.#attempt) return; // it has been refused
-    this.#unreceived = 0;
     this.#end();
     this.#wait(REFUSED_DELAY_MS, () => this.#begin());
     this.#listener!.onRefused(this.#nodeIndex, error);
@@ -173,7 +166,6 @@ export class ReleaseSubscription {
       if (!isLive()) return;
       this.#server.wheel.cancel(this.#timer);
       attempt.confirmedMs = this.#nowMs;
-      this.#unanswered = 0;
       this.#probe(attempt);
     }, (error) => isLive() && this.#onFailed(error));
   }
@@ -190,12 +182,19 @@ export class ReleaseSubscription {
     // not if the server refused the connection or its login: that says nothing of the command
     const isUnanswered = error instanceof ConnectionError && error.outcome === "unknown" &&
       !(error.cause instanceof ReplyError);
-    if (isUnanswered && this.#commands.receivedAtMs > this.#unansweredMs) {
-      this.#unansweredMs = this.#nowMs;
-      this.#unanswered++;
-    }
-    const refused = error instanceof ReplyError && error.commandRefused;
-    if (refused || this.#unanswered >= UNANSWERED_MAX) this.onRefused(error);
+    if (error instanceof ReplyError && error.commandRefused) this.onRefused(error);
+    else if (isUnanswered) this.#suspect(error);
+    else this.#lose();
+  }
+
+  /**
+   * A subscription seems to be refused: that counts if the server has answered a command since the
+   * last, because one that hangs answers nothing.
+   */
+  #suspect(error: Error): void {
+    if (this.#commands.receivedAtMs > this.#suspectedMs) this.#suspicions++;
+    this.#suspectedMs = this.#nowMs;
+    if (this.#suspicions >= SUSPICIONS_MAX) this.onRefused(error);
     else this.#lose();
   }
 
@@ -258,7 +257,7 @@ export class ReleaseSubscription {
 
   /** Somebody has received a probe; that it was this client is known once the message comes. */
   #onReceived(attempt: Attempt, sentMs: number, timeMs: number | undefined): void {
-    this.#unreceived = 0;
+    attempt.unreceived = this.#suspicions = 0;
     const { receivedAtMs: receivedMs } = this.#commands;
     const reading = timeMs === undefined ? undefined : { timeMs, sentMs, receivedMs };
     if (!attempt.listening) this.#listener!.onSubscribed(this.#nodeIndex, reading);
@@ -270,8 +269,8 @@ export class ReleaseSubscription {
   }
 
   /**
-   * Nobody has received a probe. If that was sent, the subscription may have died unnoticed, so it
-   * is made again; if the new one receives nothing either, the server drops messages.
+   * Nobody has received a probe. If that was sent, the subscription may have died unnoticed, or the
+   * server drops messages: it is made again.
    */
   #onUnreceived(attempt: Attempt, reply: RawReply | undefined): void {
     const isReplied = reply !== undefined;
@@ -281,12 +280,7 @@ export class ReleaseSubscription {
     if (attempt.listening || !isReplied) this.#listener!.onUnsubscribed(this.#nodeIndex);
     attempt.listening = false;
     if (!isReplied) return this.#commands.open ? this.#wait(BUSY_DELAY_MS, probe) : undefined;
-    if (++this.#unreceived % UNRECEIVED_MAX !== 0) return this.#wait(UNRECEIVED_DELAY_MS, probe);
-    // mutation: dead-subscription-taken-for-a-refusal
-    if (this.#unreceived > UNRECEIVED_MAX) {
-      return this.onRefused(new Error(`${this.#server.name} does not deliver published messages`));
-    }
-    this.#end();
-    this.#begin();
+    if (++attempt.unreceived < UNRECEIVED_MAX) return this.#wait(UNRECEIVED_DELAY_MS, probe);
+    this.#suspect(new Error(`${this.#server.name} does not deliver published messages`));
   }
 }

@@ -187,10 +187,6 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "waiters are ordered by their clients' own clocks",
   ],
   "scores-stay-apart": [drop, "each client stays first in the queue on nodes of its own"],
-  "dead-subscription-taken-for-a-refusal": [
-    always,
-    "a node on which a subscription died counts as one that refuses it",
-  ],
   "stopped-client-keeps-its-place": [never, "a client that was stopped claims its place"],
   "extended-below-the-claim": [drop, "an extension gives a node less than the lock claims"],
   "subscription-outlives-its-server": [

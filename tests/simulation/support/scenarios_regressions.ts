@@ -54,15 +54,6 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
     ],
     catches: ["filled-in-key-forgotten", "undo-spares-what-may-be-set"],
   }),
-  scenario("R7", "a node on which a subscription died is not taken for one that refuses it", {
-    nodes: 1,
-    clients: [[], [{ atMs: 3_982, ttlMs: 15 }, { atMs: 1_472 }], [], [], []],
-    faults: [
-      { kind: "half-open", client: 1, node: 0, directions: ["replies"], atMs: 3_123 },
-      { kind: "crash", node: 0, data: 1_000, silent: true, atMs: 4_655, forMs: 4_812 },
-    ],
-    catches: ["dead-subscription-taken-for-a-refusal"],
-  }),
   scenario("R9", "two that are each the first in the queue on one node agree who is", {
     nodes: 2,
     clients: [[{ ...WAITER, holdMs: 1_000 }], [{ ...WAITER, atMs: 50 }], [
