@@ -306,9 +306,13 @@ export async function pauseAfterSplit(call: LockCall, denied: Round): Promise<vo
  */
 export function refusal(call: LockCall): LockHeldError | QuorumError {
   call.throwIfEnded();
-  const { adopts, denied, unanswered } = call;
-  if (!adopts && !unanswered) return heldByOthers(call);
-  return noQuorum(call, denied!.votes, whyUnused(denied!));
+  if (!call.adopts && !call.unanswered) return heldByOthers(call);
+  const { decision, counts, votes } = call.denied!;
+  if (decision !== "granted") return noQuorum(call, votes, "");
+  // a quorum granted it, and it was not accepted
+  const unsettled = counts !== undefined && counts.token === undefined;
+  const why = unsettled ? "they did not agree on a fencing token" : "too late for its validity";
+  return noQuorum(call, votes, `, but ${why}`);
 }
 
 /** The error of a call that too few nodes answered, and why there are no more votes, if so. */
@@ -324,34 +328,34 @@ function waitedText({ waitMs, elapsedMs }: LockCall): string {
 }
 
 function heldByOthers(call: LockCall): LockHeldError {
-  const { client: { nodes, localQueues }, resources, denied, pool, cooldownLeftMs } = call;
+  const { client: { nodes, localQueues }, resources, denied, pool } = call;
   const ticket = localQueues.get(call.localName)?.waiter?.ticket;
   const own = ownHold(call);
   const value = own ? own.round.value : ticket?.holderValue;
   const holders = value === undefined ? [] : [describeHolder(value)];
   const remainingMs = own ? undefined : ticket?.remainingMs;
   const votes = denied?.votes ?? [];
-  const cooling = cooldownLeftMs > 0;
-  const parts = [
-    (cooling
-      ? `${pool ? "each is held or" : "it is"} in its cooldown ('cooldownMs') for another ` +
-        `${Math.ceil(cooldownLeftMs)} ms`
-      : obstacle(call, own, holders[0]?.label)) + waitedText(call),
-    ...(remainingMs !== undefined && !cooling ? [keyText(resources, remainingMs)] : []),
-    ...(votes.length > 0 && !cooling ? [voteCount(votes, nodes.length)] : []),
-  ];
+  const parts = [obstacle(call, own, holders[0]?.label) + waitedText(call)];
+  if (call.cooldownLeftMs === 0) {
+    if (remainingMs !== undefined) parts.push(keyText(resources, remainingMs));
+    if (votes.length > 0) parts.push(voteCount(votes, nodes.length));
+  }
   const message = `Cannot acquire ${lockName(resources, pool !== undefined)}: ${parts.join("; ")}`;
   const cause = nodeErrors(votes);
   const waiters = ticket?.queueLength;
   return new LockHeldError(message, { resources, votes, cause, waiters, holders, remainingMs });
 }
 
-/** What is in the way of a call, but for a cooldown. */
+/** What is in the way of a call. */
 function obstacle(
-  { pool, mode, denied, resources, settings }: LockCall,
+  { pool, mode, denied, resources, settings, cooldownLeftMs }: LockCall,
   own: HeldLock | undefined,
   label: string | undefined,
 ): string {
+  if (cooldownLeftMs > 0) {
+    const what = pool ? "each is held or" : "it is";
+    return `${what} in its cooldown ('cooldownMs') for another ${Math.ceil(cooldownLeftMs)} ms`;
+  }
   if (own) {
     const reader = mode ? "a writer waits for that" : "a reader cannot become the writer";
     const [how, rule] = own.round.mode
@@ -389,15 +393,6 @@ function ownHold(call: LockCall): HeldLock | undefined {
   const parts = keys.map((key) => localQueues.owner(key));
   const owners = [localQueues.owner(name), localQueues.reader(name), ...parts];
   return owners.find((owner) => owner instanceof HeldLock);
-}
-
-/** Why there is no lock although a quorum granted it, if so. */
-function whyUnused({ decision, counts }: Round): string {
-  if (decision !== "granted") return "";
-  const unsettled = counts !== undefined && counts.token === undefined;
-  return unsettled
-    ? ", but they did not agree on a fencing token"
-    : ", but too late for its validity";
 }
 
 /** The field of an event that says that a call is for shared mode, if it is. */
