@@ -241,8 +241,8 @@ export class Ticket implements QueueTicket {
   /**
    * Takes the ticket out of the queues.
    *
-   * @param won The round that won the lock, if one did. Nodes that were sent the ticket with it, and
-   * granted it, have taken that out; one that has not answered yet will do so, or will say that it
+   * @param won The round that won the lock, if one did. Nodes that were sent the ticket with it and
+   * granted it have taken that out; one that has not answered yet will do so, or will say that it
    * has put the ticket in.
    */
   leave(won?: Round): void {
