@@ -4,11 +4,8 @@
  * @module
  */
 import type { SubscribeChannel } from "../nodes/mod.ts";
-import { systemClock } from "../time/clock.ts";
 import { readJson, request } from "./read_json.ts";
 
-/** Longest wait for the confirmation, in milliseconds. */
-const CONFIRM_MS_MAX = 10_000;
 /** Most characters of an event. A notification has fewer than a thousand. */
 const EVENT_LENGTH_MAX = 65_536;
 /** The end of a line; a carriage return at the end of what has come may be half of one. */
@@ -20,7 +17,7 @@ export type ErrorOf = (error: unknown) => Error;
 /**
  * Makes the function that subscribes to a channel: `GET /subscribe/<channel>`. The events of the
  * response are `subscribe,<channel>,1` and `message,<channel>,<message>`; the subscription is lost
- * when the response ends.
+ * when the response ends. The node's signal ends it, also if it is not confirmed in time.
  */
 export function subscribeOver(
   url: URL,
@@ -28,28 +25,21 @@ export function subscribeOver(
   errorOf: ErrorOf,
 ): SubscribeChannel {
   return async (channel, listener, signal) => {
-    const ended = new AbortController();
-    signal.addEventListener("abort", () => ended.abort());
-    const timer = systemClock.setTimer(() => ended.abort(), CONFIRM_MS_MAX);
     const message = `message,${channel},`;
-    try {
-      const body = await openStream(new URL(`subscribe/${encodeURIComponent(channel)}`, url), {
-        headers: { ...headers, accept: "text/event-stream" },
-        signal: ended.signal,
-      }, errorOf);
-      await new Promise<void>((resolve, reject) => {
-        const read = readEvents(body, ended.signal, (event) => {
-          if (event.startsWith(`subscribe,${channel},`)) resolve();
-          if (event.startsWith(message)) listener.onMessage(event.slice(message.length));
-        });
-        read.then(() => reject(new Error("The stream of events ended")), reject).then(() => {
-          if (!ended.signal.aborted) listener.onLost();
-        });
+    const body = await openStream(new URL(`subscribe/${encodeURIComponent(channel)}`, url), {
+      headers: { ...headers, accept: "text/event-stream" },
+      signal,
+    }, errorOf);
+    await new Promise<void>((resolve, reject) => {
+      const read = readEvents(body, signal, (event) => {
+        if (event.startsWith(`subscribe,${channel},`)) resolve();
+        if (event.startsWith(message)) listener.onMessage(event.slice(message.length));
       });
-    } finally {
-      systemClock.clearTimer(timer);
-    }
-    return () => ended.abort();
+      read.then(() => reject(new Error("The stream of events ended")), reject).then(() => {
+        if (!signal.aborted) listener.onLost();
+      });
+    });
+    return () => {}; // the node has aborted the signal by then
   };
 }
 
