@@ -47,10 +47,10 @@ export const JOIN_LUA = `local function join(ticket, asked, agreed, turnsMs)
       end
     end
   end
-  local score, nowUs, isLast = scoreOf(inWay, ticket, asked, agreed)
+  local score, nowUs = scoreOf(inWay, ticket, asked, agreed)
   local heldMs, waitMs, ahead, length, foreign, holder = -2, 0, 0, 0, 0, ''
   for _, key in ipairs(inWay) do
-    local pttl, rank, size = pttls[key], stand(key, ticket, score, isLast)
+    local pttl, rank, size = pttls[key], stand(key, ticket, score)
     ahead, length = math.max(ahead, rank), math.max(length, size)
     waitMs = math.max(waitMs, turnsMs[key] or 0)
     heldMs = pttl ~= -1 and heldMs ~= -1 and math.max(heldMs, pttl) or -1
@@ -102,6 +102,6 @@ for _, key in ipairs(KEYS) do
 end
 return grant(KEYS, value, ttl, hint)`,
   ),
-  sha1: "5d027bfa93ed440a2ab3811f84d35884f26e2ff9",
+  sha1: "afbc7fb50dc08fec4d4a8bba41ee77c312c11c75",
   read: readQueued,
 };

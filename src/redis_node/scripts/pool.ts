@@ -11,6 +11,7 @@
 import { DENIED, QUEUED } from "../../quorum/outcome.ts";
 import { FENCE_LUA } from "./fencing.ts";
 import { ASK_LUA, isPosition, POOL_POSITION_LENGTH } from "./queue.ts";
+import { READERS_LUA } from "./readers.ts";
 import { acquireArgs, isNumber, lua, readAcquired, type ScriptOperation } from "./script.ts";
 
 /**
@@ -48,6 +49,7 @@ if not ticket then
   return { free }
 end`,
     ASK_LUA,
+    READERS_LUA,
     // Whether the ticket of this rank may have a free key: as the first, if it is its turn, or if
     // that is another pool's ticket's and there is a free key for each ahead and one more.
     `local freeCount
@@ -116,7 +118,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "034e0c6898cf7db28c3c3e960a6de58b8ef14b7f",
+  sha1: "ad03a41f2db9696885ecdff751d5f934c54b83cb",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -135,38 +135,6 @@ end`,
     `local function patienceMs(ticket)
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
 end`,
-  // Whether a ticket is a reader's; see `readers.ts`.
-  `local function reads(ticket)
-  return ticket:find('^[^:]*:R')
-end`,
-  // Notifies the readers that may enter, but for `own`: those among the first four tickets, up to
-  // the first writer's. The fifth is to ask later, as a watcher. Drops tickets whose clients are
-  // gone. Returns whether somebody but `own` waits.
-  //
-  // If there is a `rank`, the first is that of this rank. If there is a number `from`, those before
-  // it were notified earlier, and are left out, unless one was dropped: then others have moved up.
-  `local function notifyReaders(key, own, rank, from)
-  local queue, first = 'hasp:queue:' .. key, nil
-  rank, from = rank or 0, from or 1
-  repeat
-    local dropped = false
-    for index, ticket in ipairs(redis.pcall('ZRANGE', queue, rank, rank + 4)) do
-      if gone(ticket) then
-        dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped
-        from = 1
-      elseif ticket ~= own then
-        first = first or ticket
-        if not reads(ticket) then break end
-        if index == 5 then
-          publish(ticket, ticket .. '+' .. patienceMs(first))
-        elseif index >= from then
-          publish(ticket, ticket .. '*')
-        end
-      end
-    end
-  until first or not dropped
-  return first ~= nil
-end`,
   // Sends these watchers, but for `own`, a sign and a time, each a later one than the one before
   // it. Returns the time of one more. Who stands there twice, does so in a row.
   () =>
@@ -276,18 +244,18 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
   end
   return overtaken
 end`,
-  // For how long a free key is another's turn yet: 0 if `own` may have it. If nobody has a turn,
-  // gives it to the first. If a turn is over, overtakes those ahead of `own`, and returns them,
-  // too. A newcomer, who has no rank, overtakes nobody.
+  // Asks for a free key. Returns for how long it is another's turn yet: 0 if `own` may have it. If
+  // nobody has a turn, gives it to the first. If a turn is over, overtakes those ahead of `own`,
+  // and returns them, too. A newcomer, who has no rank, overtakes nobody.
   //
-  // If a quorum has `agreed` on the score of `own`, and the first's is later, `own` has only lost
-  // its position on this node.
+  // If a quorum has `agreed` on the score that is `asked` for, and the first's is later, `own` has
+  // only lost its position on this node.
   () =>
-    `local function contendFor(key, own, score, agreed)
+    `local function contendFor(key, own, asked, agreed)
   local queue = 'hasp:queue:' .. key
   local first, second = unpack(redis.pcall('ZRANGE', queue, '0', '1'))
   if not first or first == own then return 0 end
-  if agreed == '1' and tonumber(score) < tonumber(redis.call('ZSCORE', queue, first)) then return 0 end
+  if agreed == '1' and tonumber(asked) < tonumber(redis.call('ZSCORE', queue, first)) then return 0 end
   local whose, leftMs = whoseTurn(key)
   if not whose then return giveTurn(key, own) end
   if whose == own then return 0 end
@@ -304,8 +272,7 @@ end`,
   announceExpiry(key, '-', tonumber(ttl))
 end`,
   // The score that a ticket gets in the queues of the keys: `asked`, unless its client's clock may
-  // be wrong, as the head of this file says. Also returns the node's time, both in microseconds;
-  // and whether all other tickets have lower scores.
+  // be wrong, as the head of this file says. Also returns the node's time, both in microseconds.
   () =>
     `local function scoreOf(keys, ticket, asked, agreed)
   local time = redis.call('TIME')
@@ -319,17 +286,15 @@ end`,
   if score > nowUs + ${QUEUE_LEAD_US} then score = former or nowUs + ${QUEUE_LEAD_US} end
   if not former and agreed ~= '1' and score < last - ${QUEUE_LEAD_US} then score = last + 1 end
   score = math.max(score, former or score)
-  return score, nowUs, score > last
+  return score, nowUs
 end`,
-  // Puts a ticket into a key's queue. Returns how many are ahead of it, and how many there are. To
-  // count those ahead takes long, and the last one needs no count.
+  // Puts a ticket into a key's queue. Returns how many are ahead of it, and how many there are.
   () =>
-    `local function stand(key, ticket, score, isLast)
+    `local function stand(key, ticket, score)
   local queue = 'hasp:queue:' .. key
   redis.call('ZADD', queue, score, ticket)
   redis.call('PEXPIRE', queue, '${QUEUE_TTL_MS}')
-  local size = redis.call('ZCARD', queue)
-  return isLast and size - 1 or redis.call('ZRANK', queue, ticket), size
+  return redis.call('ZRANK', queue, ticket), redis.call('ZCARD', queue)
 end`,
   // Of a key that is held: 1 if what it holds is no value of this library, else 0; and its value,
   // if that may be a lock's: a reply must be short. If readers hold it, that of the reader with the

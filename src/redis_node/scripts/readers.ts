@@ -34,8 +34,40 @@ export const SHARED = "hasp:shared";
 /** What precedes a key in the name of the set of its readers. */
 export const READERS_PREFIX = "hasp:readers:";
 
-/** What scripts call that change the readers of a key. */
+/** What scripts call that notify readers, or change those of a key. */
 export const READERS_LUA: string = /* @__PURE__ */ lua(
+  // Whether a ticket is a reader's.
+  `local function reads(ticket)
+  return ticket:find('^[^:]*:R')
+end`,
+  // Notifies the readers that may enter, but for `own`: those among the first four tickets, up to
+  // the first writer's. The fifth is to ask later, as a watcher. Drops tickets whose clients are
+  // gone. Returns whether somebody but `own` waits.
+  //
+  // If there is a `rank`, the first is that of this rank. If there is a number `from`, those before
+  // it were notified earlier, and are left out, unless one was dropped: then others have moved up.
+  `local function notifyReaders(key, own, rank, from)
+  local queue, first = 'hasp:queue:' .. key, nil
+  rank, from = rank or 0, from or 1
+  repeat
+    local dropped = false
+    for index, ticket in ipairs(redis.pcall('ZRANGE', queue, rank, rank + 4)) do
+      if gone(ticket) then
+        dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped
+        from = 1
+      elseif ticket ~= own then
+        first = first or ticket
+        if not reads(ticket) then break end
+        if index == 5 then
+          publish(ticket, ticket .. '+' .. patienceMs(first))
+        elseif index >= from then
+          publish(ticket, ticket .. '*')
+        end
+      end
+    end
+  until first or not dropped
+  return first ~= nil
+end`,
   // Drops readers whose deadline is over, and gives the key and the set the latest deadline of the
   // others: they have it if that of a reader which has `left` was earlier. Without others, deletes
   // the key. Returns whether the key is free then.
@@ -81,6 +113,7 @@ export const ACQUIRE_SHARED: ScriptOperation = {
   read: readQueued,
   source: /* @__PURE__ */ lua(
     ASK_LUA,
+    READERS_LUA,
     // The first writer's ticket ahead of `own` in the queue, or the 64th of all, behind which may
     // be one; `nil` without one. Drops writers' tickets whose clients are gone; also returns
     // whether it dropped one.
@@ -127,7 +160,6 @@ end`,
   end
 end
 if ticket == '' then ticket = nil end`,
-    READERS_LUA,
     // Enters, and notifies the readers that may enter next. Four if the key was free; else only the
     // fourth, because the reader that entered before has notified the three ahead of that. If it
     // has passed four or more, which may all be stopped, those around its own rank.
@@ -151,7 +183,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "badd286349e653a39d36a90c2d7cab6b57070096",
+  sha1: "3211a0d1a074c00c08b7fcac6f7fd4842e4343af",
 };
 
 /**
@@ -188,5 +220,5 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "1f78457db03def9ca330aa5b557ee522a64684f4",
+  sha1: "727edc0c5eeca45288770dc238ca59f0b61866fa",
 };

@@ -53,7 +53,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "10e443e67c91f68a1f68d52c4b6d00d37a1d0be8",
+  sha1: "7ce9e79a6b8982d416e207f9dfe25a765e66e53c",
 };
 
 /**
@@ -125,7 +125,7 @@ end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "760274d4885d9d7f1264e57321675a2110ec52c2",
+  sha1: "a944fbbd57b666236ea4b644d544194252b16b63",
 };
 
 /**
@@ -158,5 +158,5 @@ for _, key in ipairs(KEYS) do
 end
 return count == #KEYS and 1 or 0`,
   ),
-  sha1: "84448e23ffb5d4b26ec49be9dd58592c538ae923",
+  sha1: "a92638f21c07b4e60802d72f260427ba5adfa482",
 };

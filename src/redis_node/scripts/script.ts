@@ -12,9 +12,9 @@
  * |                       | `GIVE_BACK`       |                      | 0, 1                       |
  * | `queue.ts`            | parts of scripts  | queue, turn          |                            |
  * | `acquire.ts`          | `ACQUIRE_OR_WAIT` | all of them          | 0, 1, counter, position    |
- * | `pool.ts`             | `ACQUIRE_ANY`     | all of them          | 1, counter, position, mask |
  * | `readers.ts`          | `ACQUIRE_SHARED`  | readers, queue, turn | 0, 1, position             |
  * |                       | `EXTEND_SHARED`   | readers, queue       | 0, 1, 2                    |
+ * | `pool.ts`             | `ACQUIRE_ANY`     | all of them          | 1, counter, position, mask |
  * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1, 2                    |
  * |                       | `RELEASE_QUEUED`  | readers, queue, turn | 0, 1, 2                    |
  * |                       | `KEEP`            | readers, queue       | 0, 1                       |
@@ -27,10 +27,15 @@
  * wait. `EXTEND` and `RELEASE` reply so for each key. A position is where the ticket stands in the
  * queues, a mask which keys of the pool are free. The last three scripts are always sent whole.
  *
- * Any other `_LUA` is a part of several scripts. It has functions, which call those of the parts
- * before it. `QUEUE_LUA` is of all scripts that notify; `ASK_LUA`, with `QUEUE_LUA` in it, of those
- * that set keys for callers that wait. Each run of a script makes all functions that it passes, so
- * they stand behind what can return before.
+ * Scripts for callers that wait have one shape: is a key held, or another's turn (`contendFor`)? If
+ * not, the caller leaves the queues (`take`) and gets the keys (`grant`); else it stands in the
+ * queues, and gets its position (`join`). So have those that take something back: they take it off
+ * the keys, and notify who is next where a key is free (`ensureTurn`) or readers hold it
+ * (`notifyReaders`).
+ *
+ * Any other `_LUA` is a part of several scripts: functions, which call those of the parts before
+ * it. `ASK_LUA` contains `QUEUE_LUA`. Each run of a script makes all functions that it passes, so
+ * these stand behind what can return before.
  *
  * *Queue* is `hasp:queue:k`, a sorted set of tickets; *readers* `hasp:readers:k`, a sorted set of
  * values; *fence* `hasp:fence:k`, a counter; and *turn* `hasp:turn:k`, the ticket whose turn it is.
