@@ -9,7 +9,7 @@ import { QUEUE_LUA, QUEUE_TTL_MS } from "./queue.ts";
 import { READERS_LUA } from "./readers.ts";
 import { lua, oneOf, type Release, type ScriptOperation } from "./script.ts";
 
-export const readReleased = /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED);
+const readReleased = /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED);
 
 /**
  * Deletes each key that holds its value. Replies for each key: 0 if it did not, 1 if it did, 2 if

@@ -28,10 +28,10 @@
  * queues, a mask which keys of the pool are free. The last three scripts are always sent whole.
  *
  * Scripts for callers that wait have one shape: is a key held, or another's turn (`contendFor`)? If
- * not, the caller leaves the queues (`take`) and gets the keys (`grant`); else it stands in the
- * queues, and gets its position (`join`). So have those that take something back: they take it off
- * the keys, and notify who is next where a key is free (`ensureTurn`) or readers hold it
- * (`notifyReaders`).
+ * not, the caller leaves the queues (`take`) and gets the keys (`grant`, but for readers); else it
+ * stands in the queues (`stand`), and gets its position. Those that take something back have one,
+ * too: they take it off the keys, and notify who is next, where a key is free (`ensureTurn`) and
+ * where readers hold it (`notifyReaders`).
  *
  * Any other `_LUA` is a part of several scripts: functions, which call those of the parts before
  * it. `ASK_LUA` contains `QUEUE_LUA`. Each run of a script makes all functions that it passes, so
