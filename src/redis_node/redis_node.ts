@@ -18,7 +18,7 @@
  *
  * A script goes out whole (`EVAL`) the first time on a connection and by its digest (`EVALSHA`)
  * from then on. So a server that does not know it needs no second round trip, in which the client's
- * next command could overtake it. A script for callers that wait has up to ten kilobytes, and most
+ * next command could overtake it. A script for callers that wait has some ten kilobytes, and most
  * servers know it from those who waited before: so it goes out by its digest at once, and whole if
  * the server does not know it. A command that takes it back may overtake it then, but it is not
  * sent again once that is sent (`isRepeatable`).

@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { createRedlock } from "../../mod.ts";
 import { forceRelease } from "../../src/operate/mod.ts";
-import { ACQUIRE_SHARED } from "../../src/redis_node/scripts/readers.ts";
+import { ACQUIRE_SHARED, EXTEND_SHARED } from "../../src/redis_node/scripts/readers.ts";
 import { RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import { eventually } from "../support/eventually.ts";
 import { startMonitor } from "../support/monitor.ts";
@@ -56,6 +56,19 @@ test("thousands of readers that crashed are dropped by one command", async (serv
     assertEquals([zrem, zremrangebyscore], [0, 1]);
   }
   assertEquals(await lock.release(), true);
+});
+
+test("a reader is extended where it holds a key, also if another key is a writer's or free", async (servers) => {
+  const command = (...args: (string | number)[]) => servers[0].command(...args);
+  await command("EVAL", ACQUIRE_SHARED.source, 1, "mine", "v", TTL_MS, "");
+  for (const [writer, reply] of [["writer", 0], ["", 2]] as const) {
+    if (writer) await command("SET", "first", writer);
+    else await command("DEL", "first");
+    await command("PEXPIRE", "mine", TTL_MS / 2);
+    const extend = ["EVAL", EXTEND_SHARED.source, 2, "first", "mine", "v", TTL_MS * 2];
+    assertEquals(await command(...extend), reply);
+    assertEquals(Number(await command("PTTL", "mine")) > TTL_MS, true);
+  }
 });
 
 test("a late release deletes its other keys, also where readers' set is out of reach, and a reader looks behind the 64th ticket if and only if writers before it are gone", async (servers) => {
