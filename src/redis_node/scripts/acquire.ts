@@ -102,6 +102,6 @@ for _, key in ipairs(KEYS) do
 end
 return grant(KEYS, value, ttl, hint)`,
   ),
-  sha1: "afbc7fb50dc08fec4d4a8bba41ee77c312c11c75",
+  sha1: "e696500ea196982d1a5d1d1beba6fbc0267d1d96",
   read: readQueued,
 };

@@ -47,13 +47,12 @@
  *   is to ask again, and gets its position back.
  * - `+` and a time, `watch`: the ticket is to ask after so many milliseconds, if nothing comes
  *   before. Each that gets this message waits at least 50 ms longer than the one before. The key is
- *   free, and it is another's turn: then it goes to the second, the fifth and the last. Several at
- *   the head may be stuck; but the last has just asked, so it most likely runs. Or a lock that has
- *   ended keeps the key until then: it goes to the same tickets as the next message.
+ *   free, and it is another's turn; or a lock that has ended keeps the key until then. It goes to
+ *   the first, the fourth and the last of those who wait for that. Several at the head may be
+ *   stuck; but the last has just asked, so it most likely runs.
  * - `-` and a time, `taken`: another took the key, and it expires after so many milliseconds. Until
- *   then there is nothing to ask for. It goes to the first, the fourth and the last two, or to all
- *   of four or fewer. The last but one gets it, too, because the last may be there only since it
- *   released the key.
+ *   then there is nothing to ask for. It goes to the same tickets, and to the last but one, because
+ *   the last may be there only since it released the key.
  * - `*`, `beside`: readers hold the key, and the ticket, a reader's, may enter beside them.
  *
  * **Leaving.** A ticket leaves the queue when its client gets the key, gives up, is gone, or is
@@ -135,26 +134,22 @@ end`,
     `local function patienceMs(ticket)
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
 end`,
-  // Sends these watchers, but for `own`, a sign and a time, each a later one than the one before
-  // it. Returns the time of one more. Who stands there twice, does so in a row.
+  // Sends the watchers, but for `own`, a sign and a time, each a later one than the one before it.
+  // Of the tickets from this rank on, they are the first, the fourth and the last; if the sign says
+  // that the key was taken, the last but one, too. Returns the time of one more.
   () =>
-    `local function notifyWatchers(watchers, sign, waitMs, own)
-  local before
-  for _, watcher in ipairs(watchers) do
-    if watcher ~= before and watcher ~= own and publish(watcher, watcher .. sign .. waitMs) ~= 0 then
+    `local function notifyWatchers(key, rank, sign, waitMs, own)
+  local queue, told = 'hasp:queue:' .. key, { [own or ''] = true }
+  local near = redis.pcall('ZRANGE', queue, rank, rank + 3)
+  local last = near[2] and redis.pcall('ZRANGE', queue, sign == '-' and '-2' or '-1', '-1') or {}
+  for _, watcher in ipairs({ near[1], near[4] or near[1], unpack(last) }) do
+    local isNew = not told[watcher]
+    told[watcher] = true
+    if isNew and publish(watcher, watcher .. sign .. waitMs) ~= 0 then
       waitMs = (waitMs < ${PATIENCE_MS_MAX} and math.max(waitMs, patienceMs(watcher)) or waitMs) + ${WATCH_STEP_MS}
     end
-    before = watcher
   end
   return waitMs
-end`,
-  // Sends the first, the fourth and the last two of a key's queue, or all of four or fewer, when
-  // the key expires: `-` if it was taken, `+` if a lock that has ended keeps it.
-  `local function announceExpiry(key, sign, waitMs)
-  local queue = 'hasp:queue:' .. key
-  local near = redis.pcall('ZRANGE', queue, '0', '4')
-  local ends = near[5] and redis.pcall('ZRANGE', queue, '-2', '-1')
-  notifyWatchers(ends and { near[1], near[4], ends[1], ends[2] } or near, sign, waitMs)
 end`,
   // The id of a pool's ticket, without the number of the key; `nil` or `false` of anything else.
   `local function poolIdOf(ticket)
@@ -183,12 +178,6 @@ end`,
   if type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil, 0 end
   return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
 end`,
-  // Sends the watchers of a turn how long to wait for it: of the five tickets from that on the
-  // second and the fifth, and the last. Returns what `notifyWatchers` does.
-  `local function notifyBehind(queue, near, waitMs, own)
-  local last = near[5] and redis.pcall('ZRANGE', queue, '-1', '-1')[1] or near[#near]
-  return notifyWatchers({ near[2], near[5] or last, last }, '+', waitMs, own)
-end`,
   // Gives the turn for a free key to the first ticket, or the first from this rank on, that has its
   // turn for no other key: notifies it, and the watchers. Drops tickets whose clients are gone.
   // Returns for how long `own`, the caller's ticket, is to wait for it; 0 if it is nobody else's
@@ -201,18 +190,17 @@ end`,
   local queue = 'hasp:queue:' .. key
   rank = rank or 0
   while true do
-    local near = redis.pcall('ZRANGE', queue, rank, rank + 4)
-    local first = near[1]
+    local first, second = unpack(redis.pcall('ZRANGE', queue, rank, rank + 1))
     if not first or first == own then return 0 end
     if hasTurnElsewhere(first, key) then
       rank = rank + 1
-    elseif (own or near[2]) and gone(first) or publish(first, first) == 0 then
+    elseif (own or second) and gone(first) or publish(first, first) == 0 then
       if redis.pcall('ZREM', queue, first) ~= 1 then return 0 end
     else
       local waitMs, id = patienceMs(first), poolIdOf(first)
       if id then redis.pcall('SET', poolTurnName(key, id), key, 'PX', waitMs) end
       local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
-      return set.err and 0 or notifyBehind(queue, near, waitMs, own)
+      return set.err and 0 or notifyWatchers(key, rank + 1, '+', waitMs, own)
     end
   end
 end`,
@@ -220,10 +208,10 @@ end`,
   // runs: then notifies the watchers of that again, because one may have left. Returns what
   // `giveTurn` does.
   `local function ensureTurn(key, wasHeld, own)
-  local queue, whose, leftMs = 'hasp:queue:' .. key, nil, 0
+  local whose, leftMs = nil, 0
   if not wasHeld then whose, leftMs = whoseTurn(key) end
   if leftMs <= 0 or whose == own then return giveTurn(key, own) end
-  return notifyBehind(queue, redis.pcall('ZRANGE', queue, '0', '4'), leftMs, own)
+  return notifyWatchers(key, 1, '+', leftMs, own)
 end`,
 );
 
@@ -269,7 +257,7 @@ end`,
   `local function take(key, own, ttl)
   redis.call('ZREM', 'hasp:queue:' .. key, own)
   redis.call('DEL', 'hasp:turn:' .. key)
-  announceExpiry(key, '-', tonumber(ttl))
+  notifyWatchers(key, 0, '-', tonumber(ttl))
 end`,
   // The score that a ticket gets in the queues of the keys: `asked`, unless its client's clock may
   // be wrong, as the head of this file says. Also returns the node's time, both in microseconds.

@@ -183,7 +183,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "3211a0d1a074c00c08b7fcac6f7fd4842e4343af",
+  sha1: "e5210546a51fd24b7f9abc483307a24872c733e9",
 };
 
 /**
@@ -220,5 +220,5 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "727edc0c5eeca45288770dc238ca59f0b61866fa",
+  sha1: "53f0fbe89d5568afe037fc5ee56cb1e7d00cc4e4",
 };

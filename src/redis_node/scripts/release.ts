@@ -53,7 +53,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "7ce9e79a6b8982d416e207f9dfe25a765e66e53c",
+  sha1: "f22eab8d98d50e795294770da3831bb8a27e2bed",
 };
 
 /**
@@ -125,12 +125,12 @@ end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "a944fbbd57b666236ea4b644d544194252b16b63",
+  sha1: "97dc62d9220819c4bd2369e5a7ac237a7006bd64",
 };
 
 /**
  * Has the keys that hold the value live on for a while in place of being deleted, and notifies
- * their watchers of when they expire (`announceExpiry` in `queue.ts`); a reader's drops the writers
+ * their watchers of when they expire (`notifyWatchers` in `queue.ts`); a reader's drops the writers
  * that are gone. Returns 1 if all keys held the value, else 0.
  */
 export const KEEP: ScriptOperation<Release> = {
@@ -152,11 +152,11 @@ for _, key in ipairs(KEYS) do
       settle(key)
       notifyReaders(key)
     end
-    announceExpiry(key, '+', tonumber(ttl))
+    notifyWatchers(key, 0, '+', tonumber(ttl))
     count = count + 1
   end
 end
 return count == #KEYS and 1 or 0`,
   ),
-  sha1: "a92638f21c07b4e60802d72f260427ba5adfa482",
+  sha1: "1600d39e6317b080d0c477caa05bcfdde9161528",
 };

@@ -231,15 +231,15 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "taken-says-not-for-how-long": [
     "nobody is told when the key expires that another took in its turn",
-    ["announceExpiry(key, '-', tonumber(ttl))", "announceExpiry(key, '-', 600000)"],
+    ["notifyWatchers(key, 0, '-', tonumber(ttl))", "notifyWatchers(key, 0, '-', 600000)"],
   ],
   "shortening-notifies-nobody": [
     "nobody is told when a lock that is kept for a while expires",
-    ["announceExpiry(key, '+'", "announceExpiry(isReader and key or '', '+'"],
+    ["notifyWatchers(key, 0, '+'", "notifyWatchers(isReader and key or '', 0, '+'"],
   ],
   "shortening-reader-notifies-nobody": [
     "nobody is told when a reader that is kept for a while expires",
-    ["announceExpiry(key, '+'", "announceExpiry(isReader and '' or key, '+'"],
+    ["notifyWatchers(key, 0, '+'", "notifyWatchers(isReader and '' or key, 0, '+'"],
   ],
   "several-keys-keep-a-free-one": [
     "nobody is notified of a key that is free while another of the caller's is held",
@@ -260,7 +260,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "dead-waiter-notified": [
     "one that died is notified, and nobody else",
     [
-      "elseif (own or near[2]) and gone(first) or publish(first, first) == 0 then",
+      "elseif (own or second) and gone(first) or publish(first, first) == 0 then",
       "elseif publish(first, first) and false then",
     ],
   ],
