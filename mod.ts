@@ -42,7 +42,7 @@ export {
   type RedlockErrorCode,
   type RedlockErrorDetails,
 } from "./src/errors.ts";
-export type { EventListener, LockEvent, RedlockEvent, VoteEvent } from "./src/events.ts";
+export type { EventListener, LockEvent, NodeEvent, RedlockEvent, VoteEvent } from "./src/events.ts";
 export type { Holder } from "./src/holder.ts";
 export type { Inspection } from "./src/lock/inspection.ts";
 export type { ExtendOptions, FencedLock, Lock, LockOf } from "./src/lock/lock.ts";

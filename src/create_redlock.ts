@@ -115,9 +115,9 @@ export function createRedlock<Fencing extends boolean = boolean>(
 }
 
 function parseAddresses(addresses: Address | readonly Address[] | undefined): RedisAddress[] {
-  if (addresses == null) {
+  if (addresses == null || addresses === "") {
     const rule = "it must be an address such as 'redis://10.0.0.1'";
-    throw typeError(ATTEMPT, `'addresses' is ${addresses}: ${rule}`);
+    throw typeError(ATTEMPT, `'addresses' is ${addresses === "" ? "empty" : addresses}: ${rule}`);
   }
   const isArray = Array.isArray(addresses);
   const given: readonly Address[] = isArray ? addresses : [addresses];

@@ -28,6 +28,12 @@ export interface VoteEvent extends LockEvent {
   readonly elapsedMs: number;
 }
 
+/** Fields of every event about a node. */
+export interface NodeEvent {
+  /** The name of the node: its address without credentials. */
+  readonly node: string;
+}
+
 /**
  * Any event of the lock client, discriminated by `type`: `Extract<RedlockEvent, { type: "acquired"
  * }>` is one of them. No event contains a password or the value of a lock.
@@ -153,19 +159,13 @@ export type RedlockEvent =
     readonly delayMs: number;
   })
   /** Emitted when the connection to a node is ready for commands. */
-  | ({
-    readonly type: "node-connected";
-    /** The name of the node: its address without credentials. */
-    readonly node: string;
-  })
+  | (NodeEvent & { readonly type: "node-connected" })
   /**
    * Emitted when the connection to a node was lost, or the first one could not be opened. Not
    * emitted again while reconnecting fails.
    */
-  | ({
+  | (NodeEvent & {
     readonly type: "node-disconnected";
-    /** The name of the node: its address without credentials. */
-    readonly node: string;
     /**
      * Why there is no connection. The message of a {@linkcode ConnectionError} contains that the
      * server became a replica, or how many connections in a row it has ended right after the login
@@ -177,10 +177,8 @@ export type RedlockEvent =
    * Emitted when a node granted a request but is quarantined, because it may have lost keys less
    * than `restartGuardMs` ago. Emitted once per restart or loss.
    */
-  | ({
+  | (NodeEvent & {
     readonly type: "node-quarantined";
-    /** The name of the node: its address without credentials. */
-    readonly node: string;
     /**
      * `restarted` if its uptime is too short; `emptied` if its creation marker is missing or too
      * young.
@@ -193,10 +191,8 @@ export type RedlockEvent =
    * Emitted when a node refused `SUBSCRIBE` or `PUBLISH`, and therefore sends no notifications. If
    * fewer than a quorum of nodes send them, waiting calls poll. Emitted once per node.
    */
-  | ({
+  | (NodeEvent & {
     readonly type: "notify-refused";
-    /** The name of the node: its address without credentials. */
-    readonly node: string;
     /** The error that the node replied with, or with which its connections end. */
     readonly error: Error;
   })
@@ -204,10 +200,8 @@ export type RedlockEvent =
    * Emitted when a node could not list its keys, or not all of them. The list then lacks what this
    * node alone has; every lock that is held is in it all the same.
    */
-  | ({
+  | (NodeEvent & {
     readonly type: "list-failed";
-    /** The name of the node: its address without credentials. */
-    readonly node: string;
     /** Why not; it names the right if one is missing. */
     readonly error: Error;
   });

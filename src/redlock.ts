@@ -133,7 +133,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @param options Options that replace the client's own for this call; `waitMs` has no effect
    * here.
    * @returns The lock, or `undefined` if somebody else holds it, or if it is in its cooldown
-   * (`cooldownMs`).
+   * (`cooldownMs`). Also if other data of the database is under its key, which blocks it until
+   * somebody deletes that: {@linkcode inspect} reports this as `foreign`.
    * @throws What {@linkcode acquire} throws, except for `LockHeldError`.
    */
   tryAcquire<F extends boolean = Fencing>(
@@ -360,7 +361,8 @@ export function redlockOn(
 export function insideOf(redlock: Redlock, attempt: string): Inside {
   const inside = openClient(redlock);
   if (inside) return inside;
-  throw typeError(attempt, "it needs a Redlock of this package itself, and no Proxy of one");
+  const not = "no Proxy of one, and no method without its client";
+  throw typeError(attempt, `it needs a Redlock of this package itself: ${not}`);
 }
 
 /** The key of a resource, and how long each node has to answer about it. */

@@ -338,7 +338,7 @@ function heldByOthers(call: LockCall): LockHeldError {
   const parts = [obstacle(call, own, holders[0]?.label) + waitedText(call)];
   if (call.cooldownLeftMs === 0) {
     if (remainingMs !== undefined) parts.push(keyText(resources, remainingMs));
-    if (votes.length > 0) parts.push(voteCount(votes, nodes.length));
+    if (votes.length > 1) parts.push(voteCount(votes, nodes.length));
   }
   const message = `Cannot acquire ${lockName(resources, pool !== undefined)}: ${parts.join("; ")}`;
   const cause = nodeErrors(votes);

@@ -35,7 +35,7 @@ for (
     [[], `${CREATE} 'addresses' must be a non-empty array`],
     [undefined, `${CREATE} 'addresses' is undefined: ${NEEDED}`],
     [null, `${CREATE} 'addresses' is null: ${NEEDED}`],
-    ["", "Cannot use Redis address as its scheme is missing: it must begin with 'redis://'"],
+    ["", `${CREATE} 'addresses' is empty: ${NEEDED}`],
     [new Set(["redis://h"]), NO_HOST],
     [{}, NO_HOST],
   ] as const

@@ -2,7 +2,7 @@ import { assertEquals, assertInstanceOf, assertMatch } from "@std/assert";
 import { FAILED } from "../../../src/quorum/outcome.ts";
 import { LockHeldError, QuorumError } from "../../../src/errors.ts";
 import type { RedlockEvent } from "../../../src/events.ts";
-import { type Cluster, test } from "../../support/cluster.ts";
+import { Cluster, test } from "../../support/cluster.ts";
 
 const DENIED = "0 of 3 nodes granted it, 3 denied, 2 are needed";
 
@@ -46,6 +46,15 @@ for (const [way, waitMs] of [["has not waited", 0], ["polled", 200]] as const) {
     assertEquals([error.remainingMs, cluster.asked("inspect")], [undefined, [0, 0, 0]]);
   });
 }
+
+Deno.test("acquire() counts no votes if its only node has denied", async () => {
+  const cluster = new Cluster(1);
+  cluster.occupy("a", 700);
+  const { message, votes } = await cluster.refusal({ waitMs: 0 }) as LockHeldError;
+  assertEquals(message, 'Cannot acquire lock "a": someone else holds it');
+  assertEquals(votes.map(({ outcome }) => outcome), ["denied"]);
+  await cluster.close();
+});
 
 test("acquire() with a waitMs of 0 sends nothing beyond its attempts and what undoes them, and that before its listener can ask", async (cluster) => {
   for (const node of cluster.nodes.slice(0, 2)) node.set("a", "other", 500);
