@@ -78,19 +78,15 @@ export function manyClientsText(): string {
  * @param node The name of the node: its address without credentials.
  * @param error Why there is no connection.
  * @param left How many nodes are not known to be unreachable.
- * @param nodeCount How many nodes there are.
+ * @param count How many nodes there are.
  */
-export function unreachableText(
-  node: string,
-  error: Error,
-  left: number,
-  nodeCount: number,
-): string {
+export function unreachableText(node: string, error: Error, left: number, count: number): string {
+  const needed = quorumSize(count);
   return text(
     `Node ${printable(node)} has been unreachable for a minute: ${printable(error.message)}`,
-    `${ofNodes(left, nodeCount)} ${left === 1 ? "is" : "are"} left, and a lock needs ${
-      quorumSize(nodeCount)
-    }`,
+    left < needed
+      ? "No lock can be acquired meanwhile"
+      : `${ofNodes(left, count)} are left, and a lock needs ${needed}`,
   );
 }
 

@@ -13,10 +13,15 @@ const RESOURCES_SHOWN_MAX = 5;
 
 /** The errors of the nodes as one, whose message names silent nodes too; `undefined` if none. */
 export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
-  const failed = votes.filter(({ error, outcome }) => error || outcome === "timed-out");
+  const failed = failedOf(votes);
   const errors = failed.flatMap(({ error }) => error ?? []);
   if (errors.length === 0) return undefined;
   return stackless(() => new AggregateError(errors, failed.map(errorOf).join("; ")));
+}
+
+/** The votes of nodes that failed or were silent. */
+function failedOf(votes: readonly Vote[]): readonly Vote[] {
+  return votes.filter(({ error, outcome }) => error || outcome === "timed-out");
 }
 
 /** What is wrong with a node, and its name. */
@@ -109,14 +114,17 @@ export function quorumError(
 }
 
 /**
- * `; first error: …`, of the first node that failed or, before that, of one that refuses for good;
- * without an error, that a node was silent. Nothing if no vote says why.
+ * `; error: …`, or of several `; first error: …`: that of the first node that failed or, before
+ * that, of one that refuses for good; without an error, that a node was silent. Nothing if no vote
+ * says why.
  */
 export function reasonOf(votes: readonly Vote[]): string {
-  const permanent = votes.find(({ error }) => isPermanent(error));
-  const vote = permanent ?? votes.find(({ error }) => error) ??
-    votes.find(({ outcome }) => outcome === "timed-out");
-  return vote ? `; ${permanent ? "permanent" : "first"} error: ${errorOf(vote)}` : "";
+  const failed = failedOf(votes);
+  const permanent = failed.find(({ error }) => isPermanent(error));
+  const vote = permanent ?? failed.find(({ error }) => error) ?? failed[0];
+  if (!vote) return "";
+  const first = failed.length > 1 ? "first " : "";
+  return `; ${permanent ? "permanent " : first}error: ${errorOf(vote)}`;
 }
 
 /**

@@ -131,7 +131,7 @@ Deno.test("docs: the warnings that are shown are what a client without a listene
   const error = new Error(`Connection to ${node} could not be made: connection refused`);
   const cause = new Error("its validity has ended");
   assertEquals(fence.code.trimEnd().split("\n"), [
-    unreachableText(node, error, 2, 3),
+    unreachableText(node, error, 0, 1),
     lostText({ type: "lost", resources: ["report"], reason: "expired", cause, heldMs: 31_204 }),
     manyClientsText(),
   ]);

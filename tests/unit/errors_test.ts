@@ -94,7 +94,7 @@ for (
     [[SILENT, failed("one")], "; first error: a: one"],
     [[failed("one"), failed("two")], "; first error: a: one"],
     [[failed("one", false), failed("two", true)], "; permanent error: a: two"],
-    [[failed("no way to web-1", false, "web-1")], "; first error: no way to web-1"],
+    [[failed("no way to web-1", false, "web-1")], "; error: no way to web-1"],
   ] as const
 ) {
   Deno.test(`quorumError() names a node, and its error if it has one: ${error || "none"}`, () => {

@@ -80,7 +80,7 @@ Deno.test("LockGuard asks the command to end when only the grace period is left"
   const guard = make();
   assertEquals(signals, []);
   await eventually(() => assertEquals(signals, ["SIGTERM"]));
-  const why = 'Cannot extend lock "job": 10000 ms are left; first error: redis://a: no answer';
+  const why = 'Cannot extend lock "job": 10000 ms are left; error: redis://a: no answer';
   assertEquals(reports, [`${why}; the command is stopped`]);
   guard.stop();
 });

@@ -134,7 +134,7 @@ Deno.test("a lock that is lost while an extension is on its way has that extensi
   assertInstanceOf(reason, LockLostError);
   assertEquals(
     reason.message,
-    'Cannot keep lock "a": its validity has ended before an extension succeeded: 0 of 3 nodes extended it, 1 failed, 2 are needed; first error: node0 is down',
+    'Cannot keep lock "a": its validity has ended before an extension succeeded: 0 of 3 nodes extended it, 1 failed, 2 are needed; error: node0 is down',
   );
   assertEquals(reason.votes.map(({ node, outcome }) => [node, outcome]), [["node0", "failed"]]);
   assertInstanceOf((reason.cause as Error).cause, AggregateError);
