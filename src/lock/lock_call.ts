@@ -116,7 +116,7 @@ export class LockCall implements WaitingCall {
     this.purpose = purpose;
     this.waitMs = purpose === "try" ? 0 : settings.waitMs;
     this.adopts = adopts;
-    this.#sinceMs = client.wheel.clock.monotonicMs();
+    this.#sinceMs = client.wheel.continuous.look(); // for its attempts too: see `Round`
   }
 
   /** What it does, for messages. */

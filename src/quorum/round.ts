@@ -151,13 +151,14 @@ export class Round extends TimerEntry implements QuorumRequest {
     origin?: Round,
   ) {
     super();
-    const { continuous } = nodeSet.wheel;
+    const { clock, continuous } = nodeSet.wheel;
     this.nodeSet = nodeSet;
     this.keys = keys;
     this.value = value;
     this.ttlMs = ttlMs;
     if (details) Object.assign(this, details);
-    this.sinceMs = continuous.look();
+    // A step of the wall clock that no look has noticed yet makes it begin too early: that is safe.
+    this.sinceMs = clock.monotonicMs();
     this.startMs = this.sinceMs + continuous.steppedMs;
     this.#origin = origin;
     this.#answers = NONE_ANSWERED.slice(0, nodeSet.nodes.length);

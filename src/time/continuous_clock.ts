@@ -36,6 +36,8 @@ export class ContinuousClock {
   /** The last long time between two looks, by the monotonic clock: from the one to the other. */
   gapFromMs = 0;
   gapToMs = 0;
+  /** The wall clock at the last look, in milliseconds since 1970. */
+  wallMs: number;
   #lookedMs: number;
   readonly #clock: Clock;
   /** The lead of the wall clock over the monotonic clock with which the next look compares. */
@@ -45,7 +47,8 @@ export class ContinuousClock {
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#lookedMs = clock.monotonicMs();
-    this.#leadMs = clock.wallMs() - this.#lookedMs;
+    this.wallMs = clock.wallMs();
+    this.#leadMs = this.wallMs - this.#lookedMs;
   }
 
   /** Returns the milliseconds since an arbitrary moment, with a fraction. */
@@ -62,7 +65,7 @@ export class ContinuousClock {
     // hardly does so twice. So of two looks the one that shows less loss is right, also if the
     // first was repeated because of noise.
     for (let readings = 0; gainMs < 0 && readings < 2; readings++) {
-      const wallMs = clock.wallMs();
+      const wallMs = this.wallMs = clock.wallMs();
       monotonicMs = clock.monotonicMs();
       gainMs = Math.max(gainMs, wallMs - monotonicMs - this.#leadMs);
     }
