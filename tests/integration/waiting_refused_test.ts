@@ -6,6 +6,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { createRedlock, type RedlockEvent, type RedlockOptions } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
+import { manualUser } from "../support/manual_user.ts";
 import { type RedisServer, startServers } from "../support/servers.ts";
 import { onAll } from "../support/shared_servers.ts";
 import { SLACK_MS, TTL_MS } from "../support/times.ts";
@@ -151,6 +152,35 @@ Deno.test("a permission that is taken away while somebody waits has it poll", as
   await eventually(async () => assertEquals(await subscriptions(servers), [0, 0, 0]));
   await lock.release();
   await (await deadline(acquiring, 2_000 + SLACK_MS)).release();
+});
+
+Deno.test("a user who lacks any one right of the manual leaves no key that does not expire", async () => {
+  await using servers = await startServers(1);
+  const [server] = servers;
+  const rights = manualUser().filter((rule) => rule.startsWith("+"));
+  for (const lacking of rights) {
+    const others = rights.filter((right) => right !== lacking);
+    await server.command(
+      "ACL",
+      "SETUSER",
+      "locker",
+      "reset",
+      "on",
+      ">secret",
+      "~*",
+      "&*",
+      ...others,
+    );
+    await using redlock = createRedlock(urlsOf(servers), { ttlMs: TTL_MS });
+    for (const options of [{ mode: "shared" }, { fencing: true }] satisfies RedlockOptions[]) {
+      const lock = await redlock.tryAcquire("job", options).catch(() => undefined);
+      await lock?.release().catch(() => {});
+    }
+    for (const key of await server.command("KEYS", "*") as string[]) {
+      assert(Number(await server.command("PTTL", key)) !== -1, `${key} without ${lacking}`);
+    }
+    await server.command("FLUSHALL");
+  }
 });
 
 function urlsOf(servers: readonly RedisServer[], user = "locker"): string[] {

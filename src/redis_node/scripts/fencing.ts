@@ -95,7 +95,8 @@ end`,
  * The common path makes two calls, `SET` and `INCR`. A counter that is a day behind the clock is
  * replaced by the clock, and gets a new TTL; so does one that was missing, which is 1 after `INCR`.
  * To find that out, the script first compares the counter with the client's hint, which costs no
- * call, and only then with the node's clock, which decides.
+ * call, and only then with the node's clock, which decides. Before that it gives a new counter its
+ * TTL, because the node may refuse `TIME`.
  *
  * A hint that becomes the counter stays the text that the client sent: to write a number as text
  * takes as long as another command.
@@ -110,6 +111,7 @@ local name = 'hasp:fence:' .. key
 local count = redis.pcall('INCR', name)
 if type(count) == 'table' then return redis.error_reply(count.err .. ': ' .. name) end
 if count > 1 and count > hint - ${COUNTER_AGE_US_MAX} and count <= ${COUNT_MAX} then return count end
+if count == 1 then redis.call('SET', name, '1', 'PX', '${COUNTER_TTL_MS}') end
 local time = redis.call('TIME')
 local start, text = time[1] * 1000000 + time[2], nil
 if math.abs(hint - start) <= ${HINT_TOLERANCE_US} then start, text = hint, ARGV[3] end
@@ -121,7 +123,7 @@ if count > 1 and count > start - ${COUNTER_AGE_US_MAX} then return count end
 redis.call('SET', name, text or string.format('%.0f', start), 'PX', '${COUNTER_TTL_MS}')
 return start`
   ),
-  sha1: "0f8ee5a59747ce50b9ca81c654127d692bf47771",
+  sha1: "2893f927588e1af7f79c589ff520b82e28a03480",
   read: readAcquired,
 };
 

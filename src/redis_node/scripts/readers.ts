@@ -162,15 +162,17 @@ end
 if ticket == '' then ticket = nil end`,
     // Enters, and notifies the readers that may enter next. Four if the key was free; else only the
     // fourth, because the reader that entered before has notified the three ahead of that. If it
-    // has passed four or more, which may all be stopped, those around its own rank.
+    // has passed four or more, which may all be stopped, those around its own rank. If the node
+    // refuses `SET`, the set of readers has a TTL all the same.
     `if not blocked then
   for index, key in ipairs(KEYS) do
     local isFree, readers = not found[index], 'hasp:readers:' .. key
     if isFree and redis.call('ZCARD', readers) > 0 then redis.call('DEL', readers) end
     local deadline = math.max(now + ttl, deadlineMs(key, value))
     redis.call('ZADD', readers, deadline, value)
-    if isFree then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
+    local set = isFree and redis.pcall('SET', key, 'hasp:shared', 'PX', ttl) or {}
     settle(key)
+    if set.err then return set end
     if ticket and redis.call('EXISTS', 'hasp:queue:' .. key) == 1 then
       local passed = math.max((redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0) - 3, 0)
       take(key, ticket, ttl)
@@ -183,7 +185,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "e5210546a51fd24b7f9abc483307a24872c733e9",
+  sha1: "a1df8a7e59787614b51c4637b892ee38228aa594",
 };
 
 /**

@@ -338,8 +338,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "key-expires-with-the-last-comer": [
     "a key expires with the reader that came last",
     [
-      "'hasp:shared', 'PX', ttl) end\n    settle(key)",
-      "'hasp:shared', 'PX', ttl) end\n    redis.call('PEXPIRE', key, ttl)",
+      "'PX', ttl) or {}\n    settle(key)",
+      "'PX', ttl) or {}\n    redis.call('PEXPIRE', key, ttl)",
     ],
   ],
   "counters-stand-still": [
