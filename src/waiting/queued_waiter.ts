@@ -294,13 +294,15 @@ export class QueuedWaiter implements TicketListener {
     const standing = this.ticket.learn(this.#denied);
     if (!standing) return;
     this.#standing = standing;
-    const { ahead, isLast, isHeld, foreign, split, freeInMs, turn } = standing;
+    const { ahead, isLast, isHeld, foreign, freeInMs, turn } = standing;
     const { retryDelayMs, retryDelayMaxMs } = this.call!.settings;
     const nowMs = this.#nowMs;
     const askedInVain = this.#wasNotified && this.#keys.length > 1 && isHeld;
     if (askedInVain) this.#restUntilMs = this.#within(HELD_REST_MS_MAX);
+    // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
+    // quorum.
+    const split = this.#denied.granted > 0 || freeInMs === 0 && ahead === 0;
     this.#splits = split ? this.#splits + 1 : 0;
-    // perhaps nobody has the lock
     const splitMs = split ? nowMs + this.#graceMs() * SPLIT_FACTOR ** this.#splits : Infinity;
     if (foreign) this.resource.noteForeign(nowMs);
     const foreignMs = foreign && ahead === 0 // the holder will notify nobody

@@ -49,11 +49,6 @@ export interface Standing {
   /** Whether a key is held, and whether by a client of another library. */
   readonly isHeld: boolean;
   readonly foreign: boolean;
-  /**
-   * Whether contenders may have split the vote, so that nobody has the lock; or somebody has it by
-   * a bare quorum.
-   */
-  readonly split: boolean;
 }
 
 /** The ticket of one caller after another, until its client has the lock. */
@@ -234,7 +229,6 @@ export class Ticket implements QueueTicket {
       isLast,
       isHeld: positions.some(({ value }) => value),
       foreign: positions.some(({ foreign }) => foreign),
-      split: granted > 0 || freeInMs === 0 && ahead === 0,
     };
   }
 
