@@ -53,7 +53,7 @@
  *    `held` is false from then on. Nothing that the nodes do later matters to it. Nor do its keys
  *    come back, because an extension sets no missing key. A node is filled in only after a round
  *    that a quorum granted and while the lock is held, and it counts for nothing in that round.
- * 7. *An extension is a new start.* Its validity counts from its own reading of the clocks, before
+ * 7. *An extension is a new start.* Its validity counts from its own reading of the clock, before
  *    its first byte. A node grants it only if all keys hold the value, and never shortens a TTL: so
  *    steps 1 to 4 hold for it, and an extension that fails leaves the old validity true. It is
  *    accepted only while the old validity lasts. Between the two there is no instant without a
