@@ -45,14 +45,14 @@ const ATTEMPTS_MIN = 8;
  */
 export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> {
   const { client: { nodes, quorum, wheel }, settings, attempts, adopts } = call;
-  const taken = !denied.unanswered && await isTaken(call);
+  const taken = !denied.failedByMajority && await isTaken(call);
   call.throwIfEnded();
   // Read now, because nodes that fail at once may decide a round before the others answer.
   if (denied.missing > nodes.length - quorum) {
     throw lost(call, denied, keysGone(denied.keys));
   }
   if (taken) throw lost(call, denied, new Error("somebody else holds it"), adopts!.keptMs > 0);
-  const answered = denied.pending === 0 && !denied.unanswered &&
+  const answered = denied.pending === 0 && !denied.failedByMajority &&
     denied.votes.every(({ outcome }) => outcome !== "timed-out");
   const split = answered && attempts < ATTEMPTS_MIN;
   if (call.leftMs() <= 0 && !split) throw refusal(call);

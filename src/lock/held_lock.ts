@@ -481,7 +481,7 @@ export class HeldLock extends TimerEntry {
     client.localQueues.noteReleased(round.keys, round.hasWaiters);
     this.#leaveLocalQueue();
     // Too few nodes answered, or the end of the client cut the round short.
-    if (leftMs > 0 && !granted && (round.unanswered || !round.settled)) {
+    if (leftMs > 0 && !granted && (round.failedByMajority || !round.settled)) {
       this.#beginCooldown(leftMs);
       const error = quorumError("release", resources, round.votes, client.nodes.length);
       if (onEvent) emit(onEvent, { type: "release-failed", ...this.#fieldsOf(round), error });

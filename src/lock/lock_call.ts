@@ -168,7 +168,7 @@ export class LockCall implements WaitingCall {
   get unanswered(): boolean {
     const { denied } = this;
     return denied !== undefined && this.cooldownLeftMs === 0 &&
-      (denied.unanswered || denied.decision === "granted");
+      (denied.failedByMajority || denied.decision === "granted");
   }
 
   /** Whether its signal was aborted or the client was closed. */
@@ -243,9 +243,9 @@ async function waitForCooldown(call: LockCall): Promise<void> {
  */
 export function noteDenied(call: LockCall, denied: Round): void {
   const { client: { nodes, quorum } } = call;
-  const { decision, granted, unanswered } = denied;
+  const { decision, granted, failedByMajority } = denied;
   call.denied = denied;
-  if (decision === "refused" && granted > 0 && !unanswered) call.split = true;
+  if (decision === "refused" && granted > 0 && !failedByMajority) call.split = true;
   call.throwIfEnded();
   // a cooldown that has begun meanwhile is waited out
   if (call.unanswered && isHopeless(denied.votes, nodes.length, quorum)) throw refusal(call);

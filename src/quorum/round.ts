@@ -245,7 +245,7 @@ export class Round extends TimerEntry implements QuorumRequest {
   }
 
   /** Whether so many nodes neither granted nor denied that the others are too few for a quorum. */
-  get unanswered(): boolean {
+  get failedByMajority(): boolean {
     return this.failed > this.nodeSet.nodes.length - this.nodeSet.quorum;
   }
 
@@ -427,7 +427,7 @@ export class Round extends TimerEntry implements QuorumRequest {
   #settleIfDecided(): void {
     if (!this.#settle || !this.settled) return;
     const { nodeSet: { wheel } } = this;
-    const seeksGrant = this.lingersForGrant && this.granted === 0 && !this.unanswered;
+    const seeksGrant = this.lingersForGrant && this.granted === 0 && !this.failedByMajority;
     const lingers = !this.#isRelease && (this.ticket || seeksGrant);
     if (!lingers || this.pending === 0 || this.decision !== "refused") return this.stop();
     // A caller that is denied waits anyway. So it lingers, for as long again, for the answers of

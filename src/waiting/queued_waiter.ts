@@ -129,8 +129,8 @@ export class QueuedWaiter implements TicketListener {
   /** The attempt before it, until it is over. */
   #denied: Round | undefined;
   /**
-   * Whether that was {@linkcode Round.unanswered} when the wait began: by answers that came later,
-   * clients would follow each other's notifications in an outage.
+   * Whether that was {@linkcode Round.failedByMajority} when the wait began: by answers that came
+   * later, clients would follow each other's notifications in an outage.
    */
   #unanswered = false;
   /** The wait itself, until it is over. */
@@ -182,9 +182,9 @@ export class QueuedWaiter implements TicketListener {
    */
   async wait(attempt: number, limitMs: number, denied: Round): Promise<News> {
     this.#denied = denied;
-    this.#unanswered = denied.unanswered;
+    this.#unanswered = denied.failedByMajority;
     this.#followMs = this.#answeredMs = Infinity;
-    const inQuarantine = denied.unanswered &&
+    const inQuarantine = denied.failedByMajority &&
       denied.votes.some(({ outcome }) => outcome === "quarantined");
     this.#restUntilMs = inQuarantine ? this.#within(QUARANTINE_REST_MS_MAX) : 0;
     if (this.#news.notifiedBy !== 0) this.#planByNews();

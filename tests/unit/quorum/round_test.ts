@@ -81,7 +81,7 @@ for (let nodeCount = 1; nodeCount <= 7; nodeCount++) {
         assertEquals(round.deniedByMajority, count("denied") > nodeCount - quorum);
         const lost = count("failed") + count("silent");
         if (round.failed === lost) {
-          assertEquals(round.unanswered, lost > nodeCount - quorum);
+          assertEquals(round.failedByMajority, lost > nodeCount - quorum);
         }
         for (const { node, outcome, error } of round.votes) {
           const answer = answers[Number(node.slice(1))];
@@ -108,7 +108,7 @@ Deno.test("Round counts a vote in quarantine like a failed one, and distinguishe
   round.answer(1, GRANTED);
   assertEquals([round.granted, round.failed, round.decision], [1, 1, "open"]);
   round.answer(2, QUARANTINED);
-  assertEquals([round.failed, round.decision, round.unanswered], [2, "refused", true]);
+  assertEquals([round.failed, round.decision, round.failedByMajority], [2, "refused", true]);
   const outcomes = round.votes.map(({ outcome }) => outcome);
   assertEquals(outcomes, ["quarantined", "granted", "quarantined"]);
   assertEquals([0, 1].map((nodeIndex) => round.grantedBy(nodeIndex)), [false, true]);
