@@ -26,6 +26,7 @@ import { backoffMs } from "../time/backoff.ts";
 import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
 import { keysName, readersName } from "../resources.ts";
+import type { LocalQueue } from "../waiting/local_queues.ts";
 import type { WaitingCall } from "../waiting/queued_waiter.ts";
 import type { ClientState } from "./client_state.ts";
 import type { HandedOver } from "./hand_over_token.ts";
@@ -200,8 +201,8 @@ export function beginWait(call: LockCall): Promise<void> | undefined {
   if (call.entersAtOnce) return undefined;
   const joins = call.queuesUp && localQueues.isContended(call);
   if (call.queuesUp) {
-    const owner = localQueues.owner(localName) ?? call;
-    if (owner !== call) return waitBehind(call);
+    const queue = localQueues.get(localName);
+    if (queue && queue.owner !== call) return waitBehind(call, queue);
     // A reader that joins nobody does not become the first: others of its client ask beside it.
     if (joins || !mode) localQueues.claim(localName, call);
   }
@@ -217,11 +218,10 @@ export function beginWait(call: LockCall): Promise<void> | undefined {
  * Waits behind the earlier calls of this client: until it is the first, or until a reader before it
  * has the lock, so that it may enter beside that.
  */
-async function waitBehind(call: LockCall): Promise<void> {
-  const { client: { localQueues }, localName } = call;
-  if (!await localQueues.wait(call, call.leftMs())) {
-    const first = localQueues.owner(localName);
-    if (first instanceof LockCall) call.denied ??= first.denied; // why that waits
+async function waitBehind(call: LockCall, queue: LocalQueue): Promise<void> {
+  if (!await call.client.localQueues.wait(queue, call, call.leftMs())) {
+    const { owner } = queue;
+    if (owner instanceof LockCall) call.denied ??= owner.denied; // why that waits
     throw refusal(call);
   }
   call.pool?.chooseFirst();
@@ -390,9 +390,8 @@ function ownHold(call: LockCall): HeldLock | undefined {
   const { client: { localQueues }, pool, keys, name } = call;
   if (pool && keys.length > 1) return undefined;
   // a reader keeps another out, if a writer waits for it
-  const parts = keys.map((key) => localQueues.owner(key));
-  const owners = [localQueues.owner(name), localQueues.reader(name), ...parts];
-  return owners.find((owner) => owner instanceof HeldLock);
+  const [own, ...parts] = [name, ...keys].map((key) => localQueues.get(key)?.owner);
+  return [own, localQueues.reader(name), ...parts].find((owner) => owner instanceof HeldLock);
 }
 
 /** The field of an event that says that a call is for shared mode, if it is. */

@@ -108,7 +108,7 @@ export class Pool {
 
   /** Whether no other lock or call of this client has a key, and the key is not in its cooldown. */
   #isUsable(place: number): boolean {
-    return this.#client.localQueues.owner(this.#keys[place]) === undefined &&
+    return this.#client.localQueues.get(this.#keys[place]) === undefined &&
       !this.#isCooling(place);
   }
 

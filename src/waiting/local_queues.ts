@@ -21,7 +21,7 @@ import { setLatest } from "../bounded_map.ts";
 import type { EventListener } from "../events.ts";
 import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
-import { Pause } from "../time/pause.ts";
+import { Line } from "../time/gate.ts";
 import { keysName } from "../resources.ts";
 import { ContendedResource } from "./contended_resource.ts";
 import { QueuedWaiter, type WaitingCall } from "./queued_waiter.ts";
@@ -29,26 +29,31 @@ import { ReleaseNotifications } from "./release_notifications.ts";
 
 /** Locks that are remembered as contended; the oldest is forgotten for one more. */
 const CONTENDED_MAX = 4_096;
-/** At least so many owners are removed from the map before it is copied: see `#remove`. */
+/** At least so many queues are removed from the map before it is copied: see `#remove`. */
 const REMOVED_MIN = 16;
 
 /** The call that asks for a lock, or the lock itself once it is held; compared by identity. */
 export type Owner = object;
 
-/** The calls for one lock, if there is more than one or if one has to wait. */
+/** What this client has under one name: the lock or the call that asks for it, and who waits. */
 export class LocalQueue {
-  /** The calls behind the owner, in the order in which they came, and what lets each go on. */
-  readonly calls: Map<WaitingCall, () => void> = new Map();
+  /** The first call, which asks for the lock, or the lock if it is held. */
+  owner: Owner;
+  /** The calls behind it, if one has waited. */
+  line: Line<WaitingCall> | undefined;
   /** Waits among other clients, for one call after another. */
   waiter: QueuedWaiter | undefined;
+
+  constructor(owner: Owner) {
+    this.owner = owner;
+  }
 }
 
-/** All local queues of one client. A lock that no other call waits for takes one entry of a map. */
+/** All local queues of one client. */
 export class LocalQueues {
-  #owners: Map<string, Owner> = new Map();
-  /** How many owners were removed since the map was last copied. */
+  #queues: Map<string, LocalQueue> = new Map();
+  /** How many were removed since the map was last copied. */
   #removed = 0;
-  readonly #queues: Map<string, LocalQueue> = new Map();
   /** The locks in shared mode that this client holds, by the names of their keys. */
   readonly #readers: Map<string, Set<Owner>> = new Map();
   readonly #contended: Map<string, ContendedResource> = new Map();
@@ -65,37 +70,28 @@ export class LocalQueues {
     this.#onEvent = onEvent;
   }
 
-  /** The first call, which asks for the lock, or the lock if it is held. */
-  owner(localName: string): Owner | undefined {
-    return this.#owners.get(localName);
+  /** The queue of that name, if a call asks or the lock is held. */
+  get(localName: string): LocalQueue | undefined {
+    return this.#queues.get(localName);
   }
 
   /** Makes `caller` the first call, unless another call is; returns whether it is the first. */
   claim(localName: string, caller: Owner): boolean {
-    const owner = this.#owners.get(localName);
-    if (owner === undefined) this.#owners.set(localName, caller);
-    return owner === undefined || owner === caller;
+    const queue = this.#queues.get(localName);
+    if (!queue) this.#queues.set(localName, new LocalQueue(caller));
+    return !queue || queue.owner === caller;
   }
 
   /**
    * Waits behind all earlier calls.
    *
+   * @param queue The queue of the call.
    * @param limitMs The longest wait, in milliseconds.
-   * @returns Whether it may go on: it is the first now, or it enters at once. Else it has left the
-   * queue.
+   * @returns Whether it may go on: it is the first now, or it enters at once.
    */
-  async wait(call: WaitingCall, limitMs: number): Promise<boolean> {
-    const { localName, settings: { signal } } = call;
-    const pause = new Pause(this.#nodeSet.wheel, limitMs, signal);
-    this.#open(localName).calls.set(call, pause.end);
-    await pause.over;
-    const waitsYet = this.#queues.get(localName)?.calls.delete(call);
-    return !waitsYet; // what lets it go on takes it out
-  }
-
-  /** The queue of that name, if a call waits or has waited. */
-  get(localName: string): LocalQueue | undefined {
-    return this.#queues.get(localName);
+  wait(queue: LocalQueue, call: WaitingCall, limitMs: number): Promise<boolean> {
+    queue.line ??= new Line(this.#nodeSet.wheel);
+    return queue.line.wait(call, limitMs, call.settings.signal);
   }
 
   /**
@@ -104,15 +100,14 @@ export class LocalQueues {
    */
   waiterFor(call: WaitingCall): QueuedWaiter | undefined {
     const { localName, settings } = call;
-    if (!settings.notify || !this.#nodeSet.nodes.some(({ subscribe }) => subscribe)) {
+    const queue = this.#queues.get(localName);
+    if (!queue || !settings.notify || !this.#nodeSet.nodes.some(({ subscribe }) => subscribe)) {
       return void this.dropWaiter(localName); // that of a call before it
     }
-    const queue = this.#open(localName);
     this.#notifications ??= new ReleaseNotifications(this.#nodeSet, this.#onEvent);
-    const waiter = queue.waiter ??= new QueuedWaiter(this.#notifications, this.#nodeSet, call);
-    waiter.call = call;
-    waiter.resource = this.remember(call.name);
-    return waiter;
+    const resource = this.remember(call.name);
+    queue.waiter ??= new QueuedWaiter(this.#notifications, this.#nodeSet, call, resource);
+    return Object.assign(queue.waiter, { call, resource });
   }
 
   /** What {@linkcode waiterFor} returned last, if this call has asked for it and still has it. */
@@ -130,8 +125,9 @@ export class LocalQueues {
    */
   dropWaiter(localName: string, won?: Round): void {
     const queue = this.#queues.get(localName);
-    queue?.waiter?.leave(won);
-    if (queue) queue.waiter = undefined;
+    if (!queue) return;
+    queue.waiter?.leave(won);
+    queue.waiter = undefined;
   }
 
   /**
@@ -178,8 +174,8 @@ export class LocalQueues {
   won(call: WaitingCall, held: Owner, round: Round): void {
     const { localName, mode, pool, settings: { atLeastMs } } = call;
     const waiter = this.waiterOf(call);
-    const isFirst = this.owner(localName) === call;
-    const queue = isFirst ? this.#queues.get(localName) : undefined;
+    const queue = this.#queues.get(localName);
+    const isFirst = queue?.owner === call;
     // The ticket leaves the queues now, if others may have another key of the pool, or enter beside
     // this lock, before it ends; or if the release is one that names no ticket (`atLeastMs`).
     if (waiter && (pool || mode || atLeastMs > 0)) this.dropWaiter(localName, round);
@@ -188,11 +184,7 @@ export class LocalQueues {
       this.#readers.set(call.name, readers.add(held));
       // All that wait behind it ask at once, and enter beside it.
       // mutation: admitted-reader-goes-on-waiting
-      for (const [caller, goOn] of queue?.calls ?? []) {
-        caller.entersAtOnce = true;
-        goOn();
-      }
-      queue?.calls.clear();
+      for (let next; isFirst && (next = queue.line?.next());) next.entersAtOnce = true;
       this.leave(localName, call);
     } else if (pool || !isFirst) {
       // Of a pool, the next one asks at once, for another key. Calls for this key wait until the
@@ -201,7 +193,7 @@ export class LocalQueues {
       this.claim(call.name, held);
     } else {
       // The lock takes the place of its call: the next one asks when it ends.
-      this.#owners.set(localName, held);
+      queue.owner = held;
       if (waiter) waiter.call = undefined;
     }
   }
@@ -222,36 +214,22 @@ export class LocalQueues {
     const readers = this.#readers.get(name);
     if (readers?.delete(owner) && readers.size === 0) this.#readers.delete(name);
     const queue = this.#queues.get(name);
-    if (this.owner(name) !== owner) return void queue?.calls.delete(owner as WaitingCall);
-    const [next] = queue?.calls ?? [];
-    if (!queue || !next) {
-      this.#remove(name);
-      this.#queues.delete(name);
-      queue?.waiter?.leave(won);
-      return;
-    }
-    const [caller, goOn] = next;
-    queue.calls.delete(caller);
-    this.#owners.set(name, caller);
-    if (queue.waiter && !queue.waiter.call) this.dropWaiter(name, won);
-    goOn();
+    if (queue?.owner !== owner) return;
+    const next = queue.line?.next();
+    if (!next || queue.waiter && !queue.waiter.call) this.dropWaiter(name, won);
+    if (next) queue.owner = next;
+    else this.#remove(name);
   }
 
   /**
-   * Removes an owner, and now and then copies the map, in constant time on average: V8 links each
+   * Removes a queue, and now and then copies the map, in constant time on average: V8 links each
    * table that a map outgrows to the next one, so an old table keeps all later ones alive, with the
    * locks that were in them, until the whole heap is collected.
    */
   #remove(localName: string): void {
-    this.#owners.delete(localName);
-    if (++this.#removed < REMOVED_MIN + this.#owners.size) return;
-    this.#owners = new Map(this.#owners);
+    this.#queues.delete(localName);
+    if (++this.#removed < REMOVED_MIN + this.#queues.size) return;
+    this.#queues = new Map(this.#queues);
     this.#removed = 0;
-  }
-
-  #open(localName: string): LocalQueue {
-    const queue = this.#queues.get(localName) ?? new LocalQueue();
-    this.#queues.set(localName, queue);
-    return queue;
   }
 }

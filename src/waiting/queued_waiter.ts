@@ -103,7 +103,7 @@ export class QueuedWaiter implements TicketListener {
   /** The call that waits; `undefined`: this client has the lock, and the waiter is parked. */
   call: WaitingCall | undefined;
   /** What is remembered of the lock that it waits for. */
-  resource!: ContendedResource;
+  resource: ContendedResource;
   /** What stands in the queues. */
   readonly ticket: Ticket;
   readonly #notifications: ReleaseNotifications;
@@ -145,12 +145,18 @@ export class QueuedWaiter implements TicketListener {
   /** Where the ticket stood by the last answers. */
   #standing: Standing | undefined;
 
-  constructor(notifications: ReleaseNotifications, nodeSet: NodeSet, wanted: Wanted) {
-    this.#keys = wanted.keys;
+  constructor(
+    notifications: ReleaseNotifications,
+    nodeSet: NodeSet,
+    call: WaitingCall,
+    resource: ContendedResource,
+  ) {
+    this.resource = resource;
+    this.#keys = call.keys;
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
     this.#news = new News(nodeSet.quorum);
-    this.ticket = new Ticket(notifications, nodeSet, wanted, () => this.#planByVotes());
+    this.ticket = new Ticket(notifications, nodeSet, call, () => this.#planByVotes());
     notifications.register(this.ticket.name, this);
   }
 

@@ -42,7 +42,7 @@ Deno.test("Gate lets one that is urgent in ahead of all that wait, and the other
   await runMicrotasks();
   for (let left = 0; left < 5; left++) gate.leave();
   await runMicrotasks();
-  const order = ["urgent", "urgent alone", "a", "b", "c"];
+  const order = ["urgent alone", "urgent", "a", "b", "c"];
   assertEquals(log, order.map((name) => `${name} enters`));
 });
 
