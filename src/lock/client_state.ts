@@ -10,7 +10,7 @@ import { ROUNDS_MAX } from "../quorum/round.ts";
 import { quorumSize } from "../vote.ts";
 import type { NodeSet, QuorumNode } from "../quorum/quorum_node.ts";
 import { Gate } from "../time/gate.ts";
-import { settledWithin } from "../time/settled_within.ts";
+import { settledWithin } from "../time/pause.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 import { LocalQueues } from "../waiting/local_queues.ts";
 
@@ -103,7 +103,7 @@ export class ClientState implements NodeSet {
     this.closed = true;
     clientsOpen--;
     this.#closing = this.#close(); // first: what it ends may have a listener that closes
-    this.wheel.announceClose();
+    this.wheel.announceClose(); // it waits for what ends now
     return this.#closing;
   }
 
@@ -111,6 +111,7 @@ export class ClientState implements NodeSet {
     const { nodes, wheel } = this;
     const limitMs = CLOSE_TIMEOUT_MS + CLOSE_TIMEOUT_MS_PER_LOCK * wheel.size;
     wheel.ref();
+    await undefined; // until that is announced, which ends all waits
     // Every call ends now, and sends what undoes its requests before the nodes close.
     const ended = new Promise<void>((resolve) => {
       if (this.openCalls === 0) resolve();

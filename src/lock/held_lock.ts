@@ -382,6 +382,10 @@ export class HeldLock extends TimerEntry {
     this.#schedule();
   }
 
+  override onStepped(): void {
+    this.onDue();
+  }
+
   override onClosed(): void {
     if (this.#end) return this.#takeBackIn(0);
     // Its listener has closed the client: `withdraw` gives back what the caller does not have yet.

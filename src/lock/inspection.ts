@@ -172,7 +172,7 @@ export async function reportKey(
 export function askAll(client: ClientState, key: string, timeoutMs: number): Promise<Answer[]> {
   return Promise.all(client.nodes.map(async (node) => {
     const question = async () => stateOf(await node.inspect(key));
-    const answer = await askNode(client.wheel, node, question, timeoutMs);
+    const answer = await askNode(client, node, question, timeoutMs);
     const { elapsedMs, error, value: state } = answer;
     const outcome = answer.outcome !== "answered" ? answer.outcome : state ? "held" : "free";
     return { vote: { node: node.name, outcome, elapsedMs, ...(error && { error }) }, state };

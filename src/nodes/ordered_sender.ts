@@ -26,7 +26,7 @@ import {
 } from "../redis_node/command_sender.ts";
 import { releaseOperation, RequestCommand } from "../redis_node/redis_node.ts";
 import { backoffMs, SERVER_BACKOFF } from "../time/backoff.ts";
-import { settledWithin } from "../time/settled_within.ts";
+import { settledWithin } from "../time/pause.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import { type CommandAnswer, connectionError, type Exchange, exchange } from "./exchanges.ts";
 import type { Commands } from "./read_reply.ts";

@@ -95,17 +95,17 @@ function checkOpen({ closed }: NodeSet): void {
 
 /** Asks one node; never rejects. */
 async function ask(
-  { wheel }: NodeSet,
+  nodeSet: NodeSet,
   node: AskedNode,
   { nodeTimeoutMs, keyPrefix }: Settings,
 ): Promise<NodeHealth> {
-  const key = keyPrefix + CHECKED + wheel.random.value();
+  const key = keyPrefix + CHECKED + nodeSet.wheel.random.value();
   const question = async (): Promise<NodeDiagnosis | undefined> => {
     if (node.diagnose) return diagnosisOf(await node.diagnose(nodeTimeoutMs, key));
     await node.inspect(key);
     return undefined;
   };
-  const { outcome, value, error } = await askNode(wheel, node, question, nodeTimeoutMs);
+  const { outcome, value, error } = await askNode(nodeSet, node, question, nodeTimeoutMs);
   const { name } = node;
   if (outcome === "answered") return { name, reachable: true, ...value };
   const { endedEarly } = (error ?? {}) as { endedEarly?: unknown };

@@ -96,7 +96,7 @@ async function* stepsOf(
   settings: Settings,
   start: string,
 ): AsyncGenerator<string[], void> {
-  const { nodes, quorum, wheel } = client;
+  const { nodes, quorum } = client;
   const { nodeTimeoutMs, onEvent } = settings;
   const votes: Vote[] = nodes.map(({ name }) => ({ node: name, outcome: "granted", elapsedMs: 0 }));
   const scans = nodes.map((node) => keysOf(node, start));
@@ -108,7 +108,7 @@ async function* stepsOf(
       return value ? value.map(String) : [];
     };
     const { name: node } = nodes[nodeIndex];
-    const answer = await askNode(wheel, nodes[nodeIndex], next, nodeTimeoutMs);
+    const answer = await askNode(client, nodes[nodeIndex], next, nodeTimeoutMs);
     const { outcome, elapsedMs, value, error } = answer;
     if (outcome === "answered") return value!;
     unfinished.delete(nodeIndex);

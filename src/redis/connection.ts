@@ -38,7 +38,7 @@
  *
  * @module
  */
-import { settledWithin } from "../time/settled_within.ts";
+import { settledWithin } from "../time/pause.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";

@@ -457,6 +457,7 @@ export class Wire {
   #waitIdle(delayMs: number): void {
     const { clock } = this.#wheel;
     this.#idle = clock.setTimer(() => {
+      if (!this.#open) return; // closed since the timer fired
       const leftMs = this.#owner.receivedAtMs + IDLE_MS - clock.monotonicMs();
       this.#waitIdle(leftMs > 0 ? Math.ceil(leftMs) : IDLE_MS);
       if (leftMs > 0 || this.queue.length > 0) return;

@@ -18,7 +18,7 @@ import { printable } from "../printable.ts";
 import { type Reply, textReply, timeReplyMs } from "../redis/reply.ts";
 import { type CommandSender, repliesTo } from "./command_sender.ts";
 import { RedisNode } from "./redis_node.ts";
-import { settledWithin } from "../time/settled_within.ts";
+import { settledWithin } from "../time/pause.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 import { isDemoted, UNKNOWN_SCRIPT } from "./refusals.ts";
 import { CREATED_KEY } from "./restart_guard.ts";

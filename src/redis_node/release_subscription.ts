@@ -22,7 +22,7 @@ import type { ReleaseListener } from "../quorum/queue_ticket.ts";
 import { ConnectionError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textOf, timeReplyMs } from "../redis/reply.ts";
 import { backoffMs, SERVER_BACKOFF } from "../time/backoff.ts";
-import { settledWithin } from "../time/settled_within.ts";
+import { settledWithin } from "../time/pause.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 import {
   type ChannelListener,

@@ -25,10 +25,10 @@ export interface Clock {
   /** Sets whether `timer` keeps the process alive, if the runtime supports that. */
   keepAlive(timer: TimerHandle, alive: boolean): void;
   /**
-   * Whether a test has replaced or restored the runtime's timers since `timer` was set: it may
-   * never fire then, and what clears timers now does not know it. Missing: never.
+   * What sets the runtime's timers now: another function after a test has replaced or restored it.
+   * Missing: always the same.
    */
-  isLost?(timer: TimerHandle): boolean;
+  setter?(): unknown;
 }
 
 /** The part of a timer object that Deno, Node and Bun share. */
@@ -79,43 +79,17 @@ export const systemClock: Clock = {
   },
   clearTimer: (timer) => clearTimeout(timer as number),
   keepAlive: setAlive,
+  setter: () => setTimeout,
 };
 
-/** A timer that is set a microtask after the call. */
-interface OwnTimer {
-  timer?: TimerHandle;
-  /** The function of the runtime that sets it. */
-  setBy: unknown;
-  alive?: boolean;
-  cleared?: boolean;
-}
-
-/** The clocks of the runtime, whose timers fire in an async context of their own. */
+/**
+ * The clocks of the runtime, whose timers call in an async context of their own, a microtask later:
+ * also if a timer is cleared in between.
+ */
 export function clockIn(context: OwnContext): Clock {
-  const own: Omit<Clock, "monotonicMs" | "wallMs"> = {
-    setTimer(callback, delayMs) {
-      const handle: OwnTimer = { setBy: setTimeout };
-      const dueMs = systemClock.monotonicMs() + delayMs;
-      context.run(() => {
-        if (handle.cleared) return;
-        const leftMs = Math.ceil(dueMs - systemClock.monotonicMs());
-        handle.timer = systemClock.setTimer(callback, Math.min(leftMs, delayMs));
-        handle.setBy = setTimeout;
-        if (handle.alive) systemClock.keepAlive(handle.timer, true);
-      });
-      return handle;
-    },
-    clearTimer(timer) {
-      const handle = timer as OwnTimer;
-      handle.cleared = true;
-      if (handle.timer !== undefined) systemClock.clearTimer(handle.timer);
-    },
-    keepAlive(timer, alive) {
-      const handle = timer as OwnTimer;
-      handle.alive = alive;
-      if (handle.timer !== undefined) systemClock.keepAlive(handle.timer, alive);
-    },
-    isLost: (timer) => (timer as OwnTimer).setBy !== setTimeout,
+  const { setTimer } = systemClock;
+  return {
+    ...systemClock,
+    setTimer: (callback, delayMs) => setTimer(() => context.run(callback), delayMs),
   };
-  return Object.assign(Object.create(systemClock), own);
 }

@@ -23,8 +23,6 @@ import type { Clock } from "./clock.ts";
 
 /** By how much the wall clock may gain on the monotonic clock before it counts, in milliseconds. */
 const NOISE_MS = 2;
-/** The shortest time between two looks that is remembered, in milliseconds. */
-const GAP_MS_MIN = 20;
 
 /** The two clocks of a machine as one. */
 export class ContinuousClock {
@@ -33,12 +31,8 @@ export class ContinuousClock {
    * gained. Never falls.
    */
   steppedMs = 0;
-  /** The last long time between two looks, by the monotonic clock: from the one to the other. */
-  gapFromMs = 0;
-  gapToMs = 0;
   /** The wall clock at the last look, in milliseconds since 1970. */
   wallMs: number;
-  #lookedMs: number;
   readonly #clock: Clock;
   /** The lead of the wall clock over the monotonic clock with which the next look compares. */
   #leadMs: number;
@@ -46,9 +40,9 @@ export class ContinuousClock {
   /** @param clock The two clocks. */
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#lookedMs = clock.monotonicMs();
+    const monotonicMs = clock.monotonicMs();
     this.wallMs = clock.wallMs();
-    this.#leadMs = this.wallMs - this.#lookedMs;
+    this.#leadMs = this.wallMs - monotonicMs;
   }
 
   /** Returns the milliseconds since an arbitrary moment, with a fraction. */
@@ -77,11 +71,6 @@ export class ContinuousClock {
     // mutation: small-gains-forgotten
     // mutation: loss-hides-a-sleep
     if (stepped || gainMs < 0) this.#leadMs += gainMs;
-    if (monotonicMs - this.#lookedMs >= GAP_MS_MIN) {
-      this.gapFromMs = this.#lookedMs;
-      this.gapToMs = monotonicMs;
-    }
-    this.#lookedMs = monotonicMs;
     return monotonicMs;
   }
 }

@@ -15,6 +15,20 @@ export function pause(
   return new Pause(wheel, delayMs, signal).over;
 }
 
+/**
+ * Resolves when `promise` settles, after `limitMs`, or when the client closes. Bytes end the wait:
+ * so after the time the runtime gets ticks to read its sockets.
+ */
+export function settledWithin(
+  wheel: TimerWheel,
+  promise: Promise<unknown>,
+  limitMs: number,
+): Promise<void> {
+  const limit = new Deadline(wheel, limitMs, undefined);
+  promise.then(limit.end, limit.end);
+  return limit.over;
+}
+
 /** A wait of a caller, which keeps the process alive. */
 export class Pause extends TimerEntry {
   /** Resolves at its end. */
@@ -54,11 +68,17 @@ export class Pause extends TimerEntry {
   };
 
   override onDue(): void {
-    if (this.#wheel.clock.monotonicMs() < this.dueMs) this.#wheel.schedule(this, this.dueMs);
-    else this.end();
+    this.end();
   }
 
   override onClosed(): void {
     this.end();
+  }
+}
+
+/** A wait for bytes. */
+class Deadline extends Pause {
+  override get isDeadline(): boolean {
+    return true;
   }
 }

@@ -4,10 +4,9 @@
  * A timer of the runtime costs more than the rest of a lock's work. So entries are linked into the
  * slots of a wheel in constant time, and a single timer wakes up for the earliest of them.
  *
- * An entry is always in one list: a slot of the wheel, the list of entries that this wake-up calls,
- * or one of the lists of deadlines that are due and wait until the runtime has read its sockets.
- * `onDue` may therefore call anything, also {@linkcode TimerWheel.close}: an entry that was not
- * called yet can still be found, moved and cancelled.
+ * An entry is in its slot until it is called. `onDue` may therefore call anything, also
+ * {@linkcode TimerWheel.close}: an entry that was not called yet can still be found, moved and
+ * cancelled.
  *
  * @module
  */
@@ -41,15 +40,8 @@ const DELAYS_MAX = 16;
  * A reply passes through as many tasks on its way to a caller (the runtime suite checks it).
  */
 const DEADLINE_TURNS = 3;
-/** The list of an entry that is in no wheel. */
+/** The slot of an entry that is in none. */
 const NOWHERE = -1;
-/** The list of entries that this wake-up has to call. */
-const DUE = SLOTS;
-/**
- * The list of deadlines that are due. Each wake-up moves them one list on, until they are in
- * {@linkcode DUE}.
- */
-const LATE = DUE + DEADLINE_TURNS;
 
 /** Why the time of a process passed without it, in milliseconds. */
 export interface Delay {
@@ -65,7 +57,8 @@ export abstract class TimerEntry {
   dueMs = 0;
   /** @internal */ next: TimerEntry | undefined;
   /** @internal */ previous: TimerEntry | undefined;
-  /** @internal The list that it is in. */ slot = NOWHERE;
+  /** @internal */ slot = NOWHERE;
+  /** @internal A deadline: how many wake-ups have found it due. */ turns = 0;
 
   /** Whether it waits in a wheel: from its scheduling until it is called or cancelled. */
   get scheduled(): boolean {
@@ -80,12 +73,11 @@ export abstract class TimerEntry {
     return false;
   }
 
-  /**
-   * Called once when it is due. Also called after a step of {@linkcode TimerWheel.continuous}: then
-   * it may be early, and schedules itself again. An exception reaches the runtime as one of any
-   * timer does.
-   */
+  /** Called once when it is due. An exception reaches the runtime. */
   abstract onDue(): void;
+
+  /** Called after a step of {@linkcode TimerWheel.continuous}: it may have to be due earlier. */
+  onStepped(): void {}
 
   /** Called when the lock client closes. */
   onClosed(): void {}
@@ -94,23 +86,14 @@ export abstract class TimerEntry {
 /** A callback as an entry, for waits that have no object of their own. */
 class CallbackEntry extends TimerEntry {
   readonly #callback: () => void;
-  readonly #closed: (() => void) | undefined;
-  readonly #wheel: TimerWheel;
 
-  constructor(wheel: TimerWheel, callback: () => void, closed?: () => void) {
+  constructor(callback: () => void) {
     super();
-    this.#wheel = wheel;
     this.#callback = callback;
-    this.#closed = closed;
   }
 
   override onDue(): void {
-    if (this.#wheel.clock.monotonicMs() < this.dueMs) this.#wheel.schedule(this, this.dueMs);
-    else this.#callback();
-  }
-
-  override onClosed(): void {
-    this.#closed?.();
+    this.#callback();
   }
 }
 
@@ -136,15 +119,17 @@ export class TimerWheel {
   readonly random: Random;
   /** Whether it was closed; set by {@linkcode close}. */
   closed = false;
-  /** The first entry of each list. */
-  readonly #lists: (TimerEntry | undefined)[] = new Array(LATE + 1).fill(undefined);
+  /** The first entry of each slot. */
+  readonly #slots: (TimerEntry | undefined)[] = new Array(SLOTS).fill(undefined);
   #size = 0;
+  /** The tick of the last wake-up: a tick lasts as long as a slot. */
+  #tick = 0;
   #refs = 0;
+  /** The one timer, if it is set; what set it, and when it is due. */
   #timer: TimerHandle = undefined;
-  #armed = false;
-  #waking = false;
+  #setBy: unknown;
   #wakeMs = 0;
-  #visitedTick = 0;
+  #waking = false;
   #steppedMs = 0;
   #stoppedMs = -Infinity;
   /** The last delays, and when each was over, by the continuous clock. */
@@ -172,7 +157,7 @@ export class TimerWheel {
    */
   stoppedUntilMs(nowMs: number): number {
     // sockets may be read before the timer
-    const isLate = this.#armed && nowMs - this.#wakeMs >= STOPPED_MS;
+    const isLate = this.#isSet && nowMs - this.#wakeMs >= STOPPED_MS;
     return isLate ? nowMs : this.#stoppedMs;
   }
 
@@ -181,7 +166,7 @@ export class TimerWheel {
    * wake-ups show.
    */
   delayedSince(sinceMs: number): Delay {
-    const now = this.#armed ? [this.#delayAt(this.continuous.look())] : [];
+    const now = this.#isSet ? [this.#delayAt(this.continuous.look())] : [];
     const delays = [...this.#delays.filter(({ endMs }) => endMs > sinceMs), ...now];
     const sum = (name: keyof Delay) => delays.reduce((ms, delay) => ms + delay[name], 0);
     // the first may have begun before
@@ -189,83 +174,80 @@ export class TimerWheel {
     return { stoodMs, steppedMs: sum("steppedMs") };
   }
 
-  /**
-   * By how much the process was delayed since the timer was set. If the timer is late, that began
-   * at the last look at the clocks before it was due.
-   */
+  /** By how much the process was delayed since the timer was set. */
   #delayAt(nowMs: number): Delay {
-    const { gapFromMs, gapToMs, steppedMs } = this.continuous;
-    const late = nowMs - this.#wakeMs >= LATE_MS_MIN;
-    const fromMs = gapToMs >= this.#wakeMs ? Math.min(gapFromMs, this.#wakeMs) : this.#wakeMs;
-    return { stoodMs: late ? nowMs - fromMs : 0, steppedMs: steppedMs - this.#steppedMs };
+    const lateMs = nowMs - this.#wakeMs;
+    const stoodMs = lateMs >= LATE_MS_MIN ? lateMs : 0;
+    return { stoodMs, steppedMs: this.continuous.steppedMs - this.#steppedMs };
   }
 
   /** Makes `entry` due at `dueMs` of the monotonic clock; moves it if it is in the wheel. */
   schedule(entry: TimerEntry, dueMs: number): void {
-    if (entry.scheduled) this.#unlink(entry);
     entry.dueMs = dueMs;
-    // An entry in the past goes where the next visit begins, never into a slot that was just
-    // passed.
-    this.#link(entry, Math.max(Math.floor(dueMs / SLOT_MS), this.#visitedTick) & (SLOTS - 1));
+    entry.turns = 0;
+    this.#link(entry, dueMs);
     if (this.#waking) return; // armed at its end, for the earliest of all
-    const isSet = this.#armed && !this.clock.isLost?.(this.#timer);
-    if (!isSet || dueMs < this.#wakeMs) this.#arm(dueMs);
+    if (!this.#isSet || this.#isLost || dueMs < this.#wakeMs) this.#arm(dueMs);
   }
 
   /** Removes `entry`; does nothing if it is not in the wheel, or `undefined`. */
   cancel(entry: TimerEntry | undefined): void {
-    if (entry?.scheduled) this.#unlink(entry);
+    if (!entry?.scheduled) return;
+    const { previous, next } = entry;
+    if (previous) previous.next = next;
+    else this.#slots[entry.slot] = next;
+    if (next) next.previous = previous;
+    entry.slot = NOWHERE;
+    entry.next = entry.previous = undefined;
+    if (--this.#size === 0 && this.closed) this.#disarm();
   }
 
   /** Calls `callback` once after `delayMs`, unless the returned entry is cancelled. */
   after(delayMs: number, callback: () => void): TimerEntry {
-    return this.#callAfter(delayMs, new CallbackEntry(this, callback));
+    return this.#callAfter(delayMs, new CallbackEntry(callback));
   }
 
   /**
-   * The same for the end of a wait for bytes: the runtime gets ticks to read its sockets before. If
-   * the client closes before, calls `closed`.
+   * The same for the end of a wait for bytes: the runtime gets ticks to read its sockets before.
    */
-  deadline(delayMs: number, callback: () => void, closed?: () => void): TimerEntry {
-    return this.#callAfter(delayMs, new DeadlineEntry(this, callback, closed));
+  deadline(delayMs: number, callback: () => void): TimerEntry {
+    return this.#callAfter(delayMs, new DeadlineEntry(callback));
   }
 
   /** Keeps the process alive until {@linkcode unref}, because a caller waits for an entry. */
   ref(): void {
     if (this.#refs++ > 0) return;
-    if (this.#armed) this.clock.keepAlive(this.#timer, true);
+    if (this.#isSet) this.clock.keepAlive(this.#timer, true);
     else if (!this.closed && !this.#waking) this.#arm(Infinity);
   }
 
   /** The counterpart of {@linkcode ref}. */
   unref(): void {
-    if (--this.#refs === 0 && this.#armed) this.clock.keepAlive(this.#timer, false);
+    if (--this.#refs === 0 && this.#isSet) this.clock.keepAlive(this.#timer, false);
   }
 
   /** Calls `onClosed` of every entry. */
   announceClose(): void {
-    for (const entry of this.#entries()) {
-      if (entry.scheduled) entry.onClosed(); // the one before may have cancelled it
-    }
+    this.#forEach((entry) => entry.onClosed());
   }
 
   /** Removes every entry, calls its `onClosed`, and clears the timer. */
   close(): void {
     this.closed = true;
     this.#disarm();
-    for (const entry of this.#entries()) {
-      if (!entry.scheduled) continue;
-      this.#unlink(entry);
+    this.#forEach((entry) => {
+      this.cancel(entry);
       entry.onClosed();
-    }
+    });
   }
 
-  #entries(): TimerEntry[] {
+  /** Calls `act` with each entry that is there now, unless a call before has cancelled it. */
+  #forEach(act: (entry: TimerEntry) => void): void {
     const entries: TimerEntry[] = [];
-    for (const first of this.#lists) {
+    for (const first of this.#slots) {
       for (let entry = first; entry; entry = entry.next) entries.push(entry);
     }
-    return entries;
+    for (const entry of entries) if (entry.scheduled) act(entry);
   }
 
   #callAfter(delayMs: number, entry: CallbackEntry): TimerEntry {
@@ -273,28 +255,33 @@ export class TimerWheel {
     return entry;
   }
 
-  #link(entry: TimerEntry, list: number): void {
-    const first = this.#lists[list];
-    entry.slot = list;
-    entry.previous = undefined;
-    entry.next = first;
+  /** Puts an entry in the slot of its time, or, if that is over, in the slot of now. */
+  #link(entry: TimerEntry, dueMs: number): void {
+    this.cancel(entry);
+    const slot = Math.max(Math.floor(dueMs / SLOT_MS), this.#tick) & (SLOTS - 1);
+    const first = this.#slots[slot];
     if (first) first.previous = entry;
-    this.#lists[list] = entry;
+    this.#slots[slot] = entry;
+    entry.slot = slot;
+    entry.next = first;
     this.#size++;
   }
 
-  #unlink(entry: TimerEntry): void {
-    if (entry.previous) entry.previous.next = entry.next;
-    else this.#lists[entry.slot] = entry.next;
-    if (entry.next) entry.next.previous = entry.previous;
-    entry.slot = NOWHERE;
-    entry.next = entry.previous = undefined;
-    if (--this.#size === 0 && this.closed) this.#disarm();
+  get #isSet(): boolean {
+    return this.#timer !== undefined;
+  }
+
+  /**
+   * Whether a test has replaced or restored the runtime's timers since the timer was set: it may
+   * never fire then, and what clears timers now does not know it.
+   */
+  get #isLost(): boolean {
+    return this.#setBy !== this.clock.setter?.();
   }
 
   #disarm(): void {
-    if (this.#armed && !this.clock.isLost?.(this.#timer)) this.clock.clearTimer(this.#timer);
-    this.#armed = false;
+    if (this.#isSet && !this.#isLost) this.clock.clearTimer(this.#timer);
+    this.#timer = undefined; // it may hold the async context in which it was set
   }
 
   #arm(dueMs: number): void {
@@ -302,7 +289,7 @@ export class TimerWheel {
     this.#disarm();
     this.#wakeMs = Math.min(dueMs, nowMs + HEARTBEAT_MS);
     this.#timer = this.clock.setTimer(this.#wake, Math.max(Math.ceil(this.#wakeMs - nowMs), 0));
-    this.#armed = true;
+    this.#setBy = this.clock.setter?.();
     if (this.#refs > 0) this.clock.keepAlive(this.#timer, true);
   }
 
@@ -320,67 +307,49 @@ export class TimerWheel {
     }
     this.#steppedMs = steppedMs;
     this.#waking = true;
-    this.#moveLate();
-    this.#collectDue(nowMs, stepped);
+    const due = this.#dueAt(nowMs);
     try {
-      for (let entry = this.#lists[DUE]; entry; entry = this.#lists[DUE]) {
-        this.#unlink(entry);
+      if (stepped) this.#forEach((entry) => entry.onStepped());
+      for (const entry of due) {
+        if (!entry.scheduled || entry.dueMs > nowMs) continue; // by the call of one before
+        // mutation: late-deadline-judged-at-once
+        if (entry.isDeadline && entry.turns++ < DEADLINE_TURNS) continue;
+        this.cancel(entry);
         entry.onDue();
       }
     } finally {
-      // If an entry threw, the next wake-up calls the others.
+      // The next wake-up calls those that wait for their turn, or for which one threw.
+      for (const entry of due) if (entry.scheduled) this.#link(entry, entry.dueMs);
       if (this.#size > 0 || this.#refs > 0 && !this.closed) this.#arm(this.#earliestMs(nowMs));
       this.#waking = false;
     }
   };
 
-  /** One more tick of the event loop is over for the deadlines that are due. */
-  #moveLate(): void {
-    for (let list = DUE + 1; list <= LATE; list++) {
-      for (let entry = this.#lists[list]; entry; entry = this.#lists[list]) {
-        this.#unlink(entry);
-        this.#link(entry, list - 1);
-      }
-    }
-  }
-
-  /**
-   * Moves what is due at `nowMs`, or everything after a step of the clocks, to the list of what has
-   * to be called: the latest first, so that the earliest ends up at its head. Deadlines go to the
-   * last list instead. The monotonic clock runs backwards when a test's fake timers begin or end,
-   * and what was linked meanwhile is in slots that come later. An entry that was linked before
-   * keeps the time at which it was due.
-   */
-  #collectDue(nowMs: number, everything: boolean): void {
+  /** What is due, the earliest first. */
+  #dueAt(nowMs: number): TimerEntry[] {
     const tick = Math.floor(nowMs / SLOT_MS);
-    everything ||= tick < this.#visitedTick;
-    const first = everything ? tick - SLOTS + 1 : Math.max(this.#visitedTick, tick - SLOTS + 1);
-    for (let visited = tick; visited >= first; visited--) {
-      let entry = this.#lists[visited & (SLOTS - 1)];
-      while (entry) {
-        const next: TimerEntry | undefined = entry.next;
-        if (everything || entry.dueMs <= nowMs) {
-          this.#unlink(entry);
-          // mutation: late-deadline-judged-at-once
-          this.#link(entry, entry.isDeadline ? LATE : DUE);
-        }
-        entry = next;
+    const before = this.#tick;
+    this.#tick = tick;
+    // The monotonic clock runs backwards when a test's fake timers begin or end.
+    if (tick < before) this.#forEach((entry) => this.#link(entry, entry.dueMs));
+    const due: TimerEntry[] = [];
+    for (let passed = Math.max(before, tick - SLOTS + 1); passed <= tick; passed++) {
+      for (let entry = this.#slots[passed & (SLOTS - 1)]; entry; entry = entry.next) {
+        if (entry.dueMs <= nowMs) due.push(entry);
       }
     }
-    this.#visitedTick = tick;
+    return due.sort((one, other) => one.dueMs - other.dueMs);
   }
 
   /** The earliest due time within a heartbeat from `nowMs`, or the heartbeat's end. */
   #earliestMs(nowMs: number): number {
-    for (let list = DUE; list <= LATE; list++) if (this.#lists[list]) return nowMs;
-    const tick = Math.floor(nowMs / SLOT_MS);
-    const heartbeatMs = nowMs + HEARTBEAT_MS;
-    for (let ahead = 0; ahead <= Math.ceil(HEARTBEAT_MS / SLOT_MS); ahead++) {
+    const endMs = nowMs + HEARTBEAT_MS;
+    for (let tick = this.#tick; tick * SLOT_MS < endMs; tick++) {
       let earliestMs = Infinity;
-      let entry = this.#lists[(tick + ahead) & (SLOTS - 1)];
+      let entry = this.#slots[tick & (SLOTS - 1)];
       for (; entry; entry = entry.next) earliestMs = Math.min(earliestMs, entry.dueMs);
-      if (earliestMs < (tick + ahead + 1) * SLOT_MS) return earliestMs;
+      if (earliestMs < (tick + 1) * SLOT_MS) return earliestMs;
     }
-    return heartbeatMs;
+    return endMs;
   }
 }

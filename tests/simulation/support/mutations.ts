@@ -76,7 +76,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "the signal waits for its timer, however late that is",
   ],
   "late-deadline-judged-at-once": [
-    inPart(1, part(2)),
+    never,
     "a deadline that is late does not wait for what has come",
   ],
   "held-after-release": [drop, "a lock stays held after its release"],

@@ -36,3 +36,18 @@ test.open("Connection wakes the process once in 30 s while it is idle, and keeps
   await bench.advance(IDLE_MS - STALL_MS - 1);
   assertEquals([bench.clock.delaysMs, bench.clock.timers, bench.clock.timersAlive], [[], 1, 0]);
 });
+
+test("Connection that is closed between the end of its timer and the call sets no other", async (bench) => {
+  const { clock } = bench;
+  const calls: (() => void)[] = [];
+  const setTimer = clock.setTimer.bind(clock);
+  // as the runtime's timers do, which call in the client's own async context
+  clock.setTimer = (callback, delayMs) =>
+    setTimer(delayMs === IDLE_MS ? () => calls.push(callback) : callback, delayMs);
+  await bench.open();
+  await bench.advance(IDLE_MS);
+  await bench.connection.close();
+  const { timers } = clock;
+  for (const call of calls) call();
+  assertEquals([calls.length, clock.timers], [1, timers]);
+});
