@@ -102,6 +102,6 @@ for _, key in ipairs(KEYS) do
 end
 return grant(KEYS, value, ttl, hint)`,
   ),
-  sha1: "e696500ea196982d1a5d1d1beba6fbc0267d1d96",
+  sha1: "ae99f9a57c370624087475e419ba7dbde135db5b",
   read: readQueued,
 };

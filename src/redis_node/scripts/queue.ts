@@ -139,12 +139,12 @@ end`,
   // that the key was taken, the last but one, too. Returns the time of one more.
   () =>
     `local function notifyWatchers(key, rank, sign, waitMs, own)
-  local queue, told = 'hasp:queue:' .. key, { [own or ''] = true }
+  local queue, notified = 'hasp:queue:' .. key, { [own or ''] = true }
   local near = redis.pcall('ZRANGE', queue, rank, rank + 3)
   local last = near[2] and redis.pcall('ZRANGE', queue, sign == '-' and '-2' or '-1', '-1') or {}
   for _, watcher in ipairs({ near[1], near[4] or near[1], unpack(last) }) do
-    local isNew = not told[watcher]
-    told[watcher] = true
+    local isNew = not notified[watcher]
+    notified[watcher] = true
     if isNew and publish(watcher, watcher .. sign .. waitMs) ~= 0 then
       waitMs = (waitMs < ${PATIENCE_MS_MAX} and math.max(waitMs, patienceMs(watcher)) or waitMs) + ${WATCH_STEP_MS}
     end

@@ -185,7 +185,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "a1df8a7e59787614b51c4637b892ee38228aa594",
+  sha1: "2777bccfc31e1e54726d11d44f74d081490d906d",
 };
 
 /**
@@ -222,5 +222,5 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "53f0fbe89d5568afe037fc5ee56cb1e7d00cc4e4",
+  sha1: "d46e56260160defd59e835e1098e4117c0f920cc",
 };

@@ -53,7 +53,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "f22eab8d98d50e795294770da3831bb8a27e2bed",
+  sha1: "00fb32d28c73411868fdca820ccea4db05ab62f7",
 };
 
 /**
@@ -125,7 +125,7 @@ end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "97dc62d9220819c4bd2369e5a7ac237a7006bd64",
+  sha1: "a140fa346fd92ff9e7f7c99c6ffff7d7eba0adb6",
 };
 
 /**
@@ -158,5 +158,5 @@ for _, key in ipairs(KEYS) do
 end
 return count == #KEYS and 1 or 0`,
   ),
-  sha1: "1600d39e6317b080d0c477caa05bcfdde9161528",
+  sha1: "590380886dc916546cbb968168592d9ad4258a17",
 };
