@@ -173,8 +173,8 @@ export class LocalQueues {
    */
   won(call: WaitingCall, held: Owner, round: Round): void {
     const { localName, mode, pool, settings: { atLeastMs } } = call;
-    const waiter = this.waiterOf(call);
     const queue = this.#queues.get(localName);
+    const waiter = queue?.waiter?.call === call ? queue.waiter : undefined;
     const isFirst = queue?.owner === call;
     // The ticket leaves the queues now, if others may have another key of the pool, or enter beside
     // this lock, before it ends; or if the release is one that names no ticket (`atLeastMs`).
@@ -216,7 +216,7 @@ export class LocalQueues {
     const queue = this.#queues.get(name);
     if (queue?.owner !== owner) return;
     const next = queue.line?.next();
-    if (!next || queue.waiter && !queue.waiter.call) this.dropWaiter(name, won);
+    if (queue.waiter && (!next || !queue.waiter.call)) this.dropWaiter(name, won);
     if (next) queue.owner = next;
     else this.#remove(name);
   }
