@@ -7,7 +7,7 @@ import type { KeyState } from "../quorum/lock_node.ts";
 import { ProtocolError, ReplyError } from "../redis/errors.ts";
 import { textReply, timeReplyMs } from "../redis/reply.ts";
 import { type CommandSender, repliesTo } from "./command_sender.ts";
-import { isWrongType } from "./refusals.ts";
+import { explained, isWrongType } from "./refusals.ts";
 import { queueOf, VALUE_BYTES_MAX } from "./scripts/queue.ts";
 import { READERS_PREFIX, SHARED } from "./scripts/readers.ts";
 
@@ -49,7 +49,7 @@ export async function inspectKey(
   }
   const [value, pttl, waiters, type] = replies.map(textReply);
   const foreign = value instanceof ReplyError && isWrongType(value);
-  if (value instanceof ReplyError && !foreign) throw value;
+  if (value instanceof ReplyError && !foreign) throw explained(value);
   if (pttl instanceof ReplyError) throw pttl;
   if (value === null || pttl === -2) return undefined;
   if (typeof pttl !== "number" || !foreign && typeof value !== "string") {

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertInstanceOf } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { ProtocolError, ReplyError } from "../../../src/redis/errors.ts";
@@ -313,5 +313,9 @@ for (
       assertEquals(error.prefix, refusal.split(" ", 1)[0]);
     }
     assertEquals([bench.notices, bench.written], [[], ""]);
+    const inspecting = assertRejects(() => bench.node.inspect("k"), ReplyError, explanation);
+    await runMicrotasks();
+    await bench.answer(`-${refusal}\r\n`.repeat(4));
+    await inspecting;
   });
 }
