@@ -44,8 +44,8 @@ let endingSecond = NaN;
 let endingLabel = "";
 
 /** A value for one attempt; before 1970, its second is 0. */
-export function newValue({ continuous, random }: TimerWheel, label: string): string {
-  const second = Math.max(Math.floor(continuous.wallMs / 1_000), 0);
+export function newValue({ clock, random }: TimerWheel, label: string): string {
+  const second = Math.max(Math.floor(clock.wallMs() / 1_000), 0);
   if (second !== endingSecond || label !== endingLabel) {
     endingSecond = second;
     endingLabel = label;

@@ -25,11 +25,9 @@
  * **Argument.** The numbers of the steps are those in the code of {@linkcode acquire},
  * `held_lock.ts`, `renewal.ts` and `release.ts`.
  *
- * 1. *Start.* {@linkcode Round} reads the monotonic clock before the first byte is sent, and adds
- *    the steps of the wall clock that were noticed by then. One that was not makes the start too
- *    early, which is safe. So every key of the attempt is set after that reading, and by assumption
- *    1 no node drops it before the reading is `ttlMs` less drift old: before the *validity* is
- *    over.
+ * 1. *Start.* {@linkcode Round} reads the client's clocks before the first byte is sent. So every
+ *    key of the attempt is set after that reading, and by assumption 1 no node drops it before the
+ *    reading is `ttlMs` less drift old: before the *validity* is over.
  * 2. *Count.* A node grants only if it set all keys, and it sets them only if none of them existed.
  *    A grant counts once, for its own round. So after a quorum of grants, a quorum of nodes holds
  *    the keys with this attempt's value.
@@ -53,7 +51,7 @@
  *    `held` is false from then on. Nothing that the nodes do later matters to it. Nor do its keys
  *    come back, because an extension sets no missing key. A node is filled in only after a round
  *    that a quorum granted and while the lock is held, and it counts for nothing in that round.
- * 7. *An extension is a new start.* Its validity counts from its own reading of the clock, before
+ * 7. *An extension is a new start.* Its validity counts from its own reading of the clocks, before
  *    its first byte. A node grants it only if all keys hold the value, and never shortens a TTL: so
  *    steps 1 to 4 hold for it, and an extension that fails leaves the old validity true. It is
  *    accepted only while the old validity lasts. Between the two there is no instant without a
@@ -185,7 +183,7 @@ function beginAttempt(call: LockCall): Round {
   // mutation: adopted-value-kept
   const value = newValue(client.wheel, label);
   const keys = pool ? [pool.key] : call.keys;
-  const round = new Round(client, keys, value, ttlMs, details); // step 1: it reads the clock
+  const round = new Round(client, keys, value, ttlMs, details); // step 1: it reads the clocks
   if (fencing) round.counts = { last: [], min: 0 };
   call.entersAtOnce = false;
   call.attempts++;

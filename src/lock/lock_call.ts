@@ -117,7 +117,7 @@ export class LockCall implements WaitingCall {
     this.purpose = purpose;
     this.waitMs = purpose === "try" ? 0 : settings.waitMs;
     this.adopts = adopts;
-    this.#sinceMs = client.wheel.continuous.look(); // for its attempts too: see `Round`
+    this.#sinceMs = client.wheel.clock.monotonicMs();
   }
 
   /** What it does, for messages. */

@@ -41,7 +41,7 @@ async function tryExtend(
   const inside = extensions.enter() ||
     await extensions.wait(lock.remainingMs(), signal, lock.lastTry !== undefined);
   if (!inside) return [];
-  const round = won.follow(); // step 7: it reads the clock
+  const round = won.follow(); // step 7: it reads the clocks
   // mutation: extended-below-the-claim
   ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs(round.startMs)));
   round.ttlMs = ttlMs;

@@ -151,14 +151,13 @@ export class Round extends TimerEntry implements QuorumRequest {
     origin?: Round,
   ) {
     super();
-    const { clock, continuous } = nodeSet.wheel;
+    const { continuous } = nodeSet.wheel;
     this.nodeSet = nodeSet;
     this.keys = keys;
     this.value = value;
     this.ttlMs = ttlMs;
     if (details) Object.assign(this, details);
-    // A step of the wall clock that no look has noticed yet makes it begin too early: that is safe.
-    this.sinceMs = clock.monotonicMs();
+    this.sinceMs = continuous.look();
     this.startMs = this.sinceMs + continuous.steppedMs;
     this.#origin = origin;
     this.#answers = NONE_ANSWERED.slice(0, nodeSet.nodes.length);

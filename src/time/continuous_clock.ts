@@ -31,8 +31,6 @@ export class ContinuousClock {
    * gained. Never falls.
    */
   steppedMs = 0;
-  /** The wall clock at the last look, in milliseconds since 1970. */
-  wallMs: number;
   readonly #clock: Clock;
   /** The lead of the wall clock over the monotonic clock with which the next look compares. */
   #leadMs: number;
@@ -41,8 +39,7 @@ export class ContinuousClock {
   constructor(clock: Clock) {
     this.#clock = clock;
     const monotonicMs = clock.monotonicMs();
-    this.wallMs = clock.wallMs();
-    this.#leadMs = this.wallMs - monotonicMs;
+    this.#leadMs = clock.wallMs() - monotonicMs;
   }
 
   /** Returns the milliseconds since an arbitrary moment, with a fraction. */
@@ -59,7 +56,7 @@ export class ContinuousClock {
     // hardly does so twice. So of two looks the one that shows less loss is right, also if the
     // first was repeated because of noise.
     for (let readings = 0; gainMs < 0 && readings < 2; readings++) {
-      const wallMs = this.wallMs = clock.wallMs();
+      const wallMs = clock.wallMs();
       monotonicMs = clock.monotonicMs();
       gainMs = Math.max(gainMs, wallMs - monotonicMs - this.#leadMs);
     }

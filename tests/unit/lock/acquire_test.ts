@@ -131,6 +131,24 @@ for (const [stepMs, leftMs] of [[60_000, undefined], [-60_000, VALIDITY_MS - 20]
   });
 }
 
+for (const [beforeMs, duringMs] of [[3_600_000, 0], [-10_000, 10_000]]) {
+  test(`acquire() reads both clocks before it asks: the wall clock steps by ${beforeMs} ms, then by ${duringMs} ms`, async (cluster) => {
+    const holder = await cluster.settle(cluster.peer({ ttlMs: 60_000 }).acquire("a"));
+    const acquiring = cluster.redlock.acquire("a");
+    await cluster.advance(100);
+    for (const node of cluster.nodes) node.replyMs = 20;
+    cluster.clock.stepWall(beforeMs); // the timer wheel has not noticed that
+    holder.release().catch(() => {});
+    await runMicrotasks();
+    const attempts = cluster.asked();
+    cluster.clock.stepWall(duringMs); // the machine sleeps
+    const lock = await cluster.settle(acquiring);
+    assertEquals(lock.remainingMs(), VALIDITY_MS - 20);
+    const more = cluster.asked().map((count, index) => count - attempts[index]);
+    assertEquals(more.some((count) => count > 0), duringMs > 0); // it is not won by an old grant
+  });
+}
+
 test("tryAcquire() rejects with the reason of its signal, even if that is the LockHeldError of another call", async (cluster) => {
   cluster.occupy("a");
   const reason = await cluster.rejection(cluster.redlock.acquire("a", { waitMs: 0 }));

@@ -20,7 +20,7 @@ test.locked("Lock.extend() gives a new validity, counted from before its first b
   assertEquals([lock.held, lock.signal.aborted], [true, false]);
 });
 
-Deno.test("Lock.extend() looks at the clocks when it is called, before its first byte, and after the answers", async () => {
+Deno.test("Lock.extend() reads the clocks when it is called, before its first byte, and after the answers", async () => {
   const cluster = new Cluster(3, { onEvent: undefined });
   const lock = await cluster.lock();
   let readings = 0;
@@ -30,7 +30,7 @@ Deno.test("Lock.extend() looks at the clocks when it is called, before its first
     return wallMs();
   };
   await cluster.settle(lock.extend());
-  assertEquals([readings, lock.extensions], [2, 1]);
+  assertEquals([readings, lock.extensions], [3, 1]);
 });
 
 test.locked("Lock.extend() refuses options of a wrong type or out of range, and leaves the lock as it is", async ({ lock }) => {

@@ -53,6 +53,12 @@ test("Lock.release() waits for no more than a majority of denials if its call st
   assertEquals(Reflect.get(cluster.events.at(-1)!, "elapsedMs"), 25);
 });
 
+test.locked("Lock.release() is false if the lock ran out while the machine slept, though no node answers", async ({ cluster, lock }) => {
+  cluster.clock.stepWall(2 * VALIDITY_MS);
+  cluster.set("fail");
+  assertEquals(await cluster.settle(lock.release()), false);
+});
+
 Deno.test("Lock.release() that fails gives its caller and its listener votes and causes", async () => {
   const { cluster, lock } = await locked(3, { nodeTimeoutMs: 30 });
   cluster.set("fail", 1);
