@@ -19,13 +19,16 @@
 
 import { thrownHere } from "../messages.ts";
 
+/** A reference, weak or not. */
+type Ref<T extends object> = Pick<WeakRef<T>, "deref">;
+
 /** What aborts when a lock is lost. */
 export class LockSignal {
   /** Until it aborts. */
   #controller: AbortController | undefined = new AbortController();
   readonly #lossOf: () => Error | undefined;
-  /** The signal that the program has: a weak reference if that is lent. */
-  #read: Pick<WeakRef<AbortSignal>, "deref"> | undefined;
+  /** The signal that the program has. */
+  #read: Ref<AbortSignal> | undefined;
   #cause: { readonly reason: unknown } | undefined;
 
   /** @param lossOf Ends the lock if its time is over; returns why it was lost, if it was. */
@@ -48,7 +51,8 @@ export class LockSignal {
     // so it aborts with the lock, even if the lent one was collected before.
     const read = lends ? AbortSignal.any([signal]) : signal;
     this.#read = lends ? new WeakRef(read) : { deref: () => read };
-    return clockedSignal(read, new WeakRef(this)); // which lives for as long as it can abort
+    // Workers may be without `WeakRef`: it depends on their compatibility date.
+    return clockedSignal(read, lends ? new WeakRef(this) : { deref: () => this });
   }
 
   /** Whether the program still has the signal. */
@@ -73,7 +77,7 @@ export class LockSignal {
 }
 
 /** Has a signal look at the clock first. */
-function clockedSignal(signal: AbortSignal, own: WeakRef<LockSignal>): AbortSignal {
+function clockedSignal(signal: AbortSignal, own: Ref<LockSignal>): AbortSignal {
   const ask = (member: "aborted" | "reason"): unknown => {
     // mutation: signal-does-not-look-at-the-clock
     own.deref()?.look();

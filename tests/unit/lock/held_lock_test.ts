@@ -68,6 +68,18 @@ for (const [member, read] of Object.entries(READS)) {
   });
 }
 
+test.locked("Lock.signal needs no weak references, which Workers may be without", async ({ cluster, lock }) => {
+  const { WeakRef } = globalThis;
+  Reflect.deleteProperty(globalThis, "WeakRef");
+  try {
+    const { signal } = lock;
+    await cluster.advance(TTL_MS);
+    assertEquals(signal.aborted, true);
+  } finally {
+    Object.assign(globalThis, { WeakRef });
+  }
+});
+
 test.locked("Lock.signal is one real signal, also if it is first asked for after the end", async ({ cluster, lock }) => {
   const late = await cluster.lock({}, "b");
   const { signal } = lock;
