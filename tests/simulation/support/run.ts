@@ -285,10 +285,12 @@ function reportStuck(world: World, what: string): void {
   world.fail("settles", `${what} do not end: ${calls.join(", ") || "no call of the library"}`);
 }
 
-/** How long ops may take by their own times. */
+/** How long ops may take by their own times; who adopts a lock works as long as its giver did. */
 function longestMs({ clients }: Plan): number {
   const times = clients.flatMap(({ ops }) =>
-    ops.map(({ atMs, waitMs, holdMs, ttlMs }) => atMs + waitMs + 2 * holdMs + 2 * ttlMs)
+    ops.map(({ atMs, waitMs, holdMs, ttlMs, handsTo }) =>
+      atMs + waitMs + (handsTo ? 4 : 2) * (holdMs + ttlMs)
+    )
   );
   return Math.max(0, ...times.filter((timeMs) => timeMs < Infinity));
 }
