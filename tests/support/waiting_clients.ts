@@ -7,6 +7,7 @@ import {
   type Redlock,
   type RedlockOptions,
 } from "../../mod.ts";
+import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { eventually } from "./eventually.ts";
 import { type Program, startProgram } from "./programs.ts";
 import { asGroup, type Group, type RedisServer } from "./servers.ts";
@@ -62,7 +63,11 @@ export async function queueOfLength(
   });
 }
 
-/** Has `client` wait for `resource`, and resolves once the queue has `place` tickets. */
+/**
+ * Has `client` wait for `resource`, and resolves once the queue has `place` tickets. The servers
+ * know the script: the attempt may be undone before one that does not says so, and then it gets the
+ * ticket only when the client asks again.
+ */
 export async function lineUp(
   client: Redlock,
   resource: string,
@@ -70,6 +75,7 @@ export async function lineUp(
   place = 1,
   options?: RedlockOptions,
 ): Promise<{ acquiring: Promise<Lock> }> {
+  await onAll(servers, "SCRIPT", "LOAD", ACQUIRE_OR_WAIT.source);
   const acquiring = client.acquire(resource, options);
   acquiring.catch(() => {}); // it is the caller's to await
   await queueOfLength(servers, `hasp:queue:${options?.keyPrefix ?? ""}${resource}`, place);
