@@ -183,11 +183,13 @@ export function lossError(...details: Parameters<typeof lostError>): LockLostErr
 }
 
 /**
- * What a caller gets: if it is the error of a loss, its stack is from here on that of the first who
- * got it. To remember the stack of each call would cost more than the rest of its lock.
+ * Gives the error of a loss, which was made without a trace, that of the first caller who gets it.
+ * To remember the trace of each call would cost more than the rest of its lock.
+ *
+ * @param error What a caller gets; anything but such an error is left as it is.
  */
 export function thrownHere<T>(error: T): T {
-  // a program may have replaced what makes stacks
+  // A text, because a program may have replaced what makes stacks; one line has no trace.
   if (error instanceof LockLostError && !`${error.stack}`.includes("\n")) {
     const { name, message } = error;
     error.stack = `${new Error().stack}`.replace(/^.*/u, () => `${name}: ${message}`);

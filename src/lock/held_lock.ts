@@ -246,7 +246,10 @@ export class HeldLock extends TimerEntry {
     this.#schedule();
   }
 
-  /** The extension that says why the lock is lost, if there is one; then the next is urgent. */
+  /**
+   * The last extension, under way or failed, unless one has succeeded since: it says why the lock is
+   * lost, and the next one goes ahead of the crowd.
+   */
   get lastTry(): Round | undefined {
     return this.trying.at(-1) ?? this.failed;
   }

@@ -264,7 +264,7 @@ export function waitForOthers(call: LockCall, denied: Round): Promise<void> | un
     return pauseAfterSplit(call, denied);
   }
   if (call.leftMs() <= 0) throw refusal(call);
-  // only a reader may be behind another, with which it may enter then
+  // a reader may find that another call has become the first meanwhile, and waits behind that
   return localQueues.claim(localName, call) ? waitAsFirst(call, denied) : undefined;
 }
 

@@ -148,7 +148,10 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
   readonly #server: ServerAccess;
   readonly #connection: CommandSender;
   readonly #onEvent: EventListener | undefined;
-  /** Since when the node cannot have lost anything more, by the last quarantine reported. */
+  /**
+   * Since when the node had lost nothing, by the monotonic clock, when a quarantine was last
+   * reported.
+   */
   #reportedMs = -Infinity;
   /** When the uptime is due to be read again, by the monotonic clock. */
   #uptimeDueMs = -Infinity;

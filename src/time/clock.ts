@@ -25,10 +25,10 @@ export interface Clock {
   /** Sets whether `timer` keeps the process alive, if the runtime supports that. */
   keepAlive(timer: TimerHandle, alive: boolean): void;
   /**
-   * What sets the runtime's timers now: another function after a test has replaced or restored it.
-   * Missing: always the same.
+   * Returns the function that sets the runtime's timers now: another one after a test has replaced
+   * or restored it. Missing: it is always the same.
    */
-  setter?(): unknown;
+  timerSetter?(): unknown;
 }
 
 /** The part of a timer object that Deno, Node and Bun share. */
@@ -79,7 +79,7 @@ export const systemClock: Clock = {
   },
   clearTimer: (timer) => clearTimeout(timer as number),
   keepAlive: setAlive,
-  setter: () => setTimeout,
+  timerSetter: () => setTimeout,
 };
 
 /**

@@ -276,7 +276,7 @@ export class TimerWheel {
    * never fire then, and what clears timers now does not know it.
    */
   get #isLost(): boolean {
-    return this.#setBy !== this.clock.setter?.();
+    return this.#setBy !== this.clock.timerSetter?.();
   }
 
   #disarm(): void {
@@ -289,7 +289,7 @@ export class TimerWheel {
     this.#disarm();
     this.#wakeMs = Math.min(dueMs, nowMs + HEARTBEAT_MS);
     this.#timer = this.clock.setTimer(this.#wake, Math.max(Math.ceil(this.#wakeMs - nowMs), 0));
-    this.#setBy = this.clock.setter?.();
+    this.#setBy = this.clock.timerSetter?.();
     if (this.#refs > 0) this.clock.keepAlive(this.#timer, true);
   }
 

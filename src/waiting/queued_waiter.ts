@@ -122,17 +122,18 @@ export class QueuedWaiter implements TicketListener {
    */
   #pollMs = Infinity;
   /**
-   * Until when it rests: follows no notification, unless it has the turn, because that was of no
-   * use. Nodes were in quarantine; or a key was held, and meanwhile others get the free one.
+   * Until when it rests: it follows no notification, unless it has the turn. The last one was of no
+   * use, because nodes were in quarantine, or because one of several keys was held: meanwhile
+   * others get the free ones.
    */
   #restUntilMs = 0;
   /** The attempt before it, until it is over. */
   #denied: Round | undefined;
   /**
-   * Whether that was {@linkcode Round.failedByMajority} when the wait began: by answers that came
-   * later, clients would follow each other's notifications in an outage.
+   * Whether that was {@linkcode Round.failedByMajority} when the wait began. Answers that come
+   * later do not count: else clients would follow each other's notifications in an outage.
    */
-  #unanswered = false;
+  #failedByMajority = false;
   /** The wait itself, until it is over. */
   #pause: Pause | undefined;
   // As long as the waiter lives.
@@ -188,7 +189,7 @@ export class QueuedWaiter implements TicketListener {
    */
   async wait(attempt: number, limitMs: number, denied: Round): Promise<News> {
     this.#denied = denied;
-    this.#unanswered = denied.failedByMajority;
+    this.#failedByMajority = denied.failedByMajority;
     this.#followMs = this.#answeredMs = Infinity;
     const inQuarantine = denied.failedByMajority &&
       denied.votes.some(({ outcome }) => outcome === "quarantined");
@@ -209,7 +210,7 @@ export class QueuedWaiter implements TicketListener {
     // A turn it uses at once, because the others wait for it: unless too few nodes answered; or
     // the vote is split again and again, as it takes a free key from others where one is held.
     // mutation: several-keys-split-the-vote
-    const usesTurn = hasTurn && !this.#unanswered && this.#splits < SPLITS_MAX;
+    const usesTurn = hasTurn && !this.#failedByMajority && this.#splits < SPLITS_MAX;
     const restUntilMs = Math.max(this.resource.concededUntilMs, usesTurn ? 0 : this.#restUntilMs);
     const followMs = Math.max(this.#followMs, restUntilMs);
     // mutation: unnotified-waiter-never-asks
@@ -225,7 +226,7 @@ export class QueuedWaiter implements TicketListener {
   async #sleepUntil(dueMs: () => number, limitMs: number): Promise<void> {
     const { signal } = this.call!.settings;
     const endMs = this.#nowMs + limitMs;
-    for (let ticked = !this.#unanswered;; ticked = true) {
+    for (let ticked = !this.#failedByMajority;; ticked = true) {
       const leftMs = Math.min(dueMs(), endMs) - this.#nowMs;
       if (leftMs <= 0 && ticked || signal?.aborted || this.#nodeSet.closed) return;
       this.#pause = new Pause(this.#nodeSet.wheel, Math.max(0, leftMs), signal);
@@ -241,7 +242,7 @@ export class QueuedWaiter implements TicketListener {
       news.onNotified(nodeIndex, place, notice === "turn");
       this.#idles = 0;
       if (this.#denied) this.#planByNews();
-    } else if (this.#unanswered) {
+    } else if (this.#failedByMajority) {
       return;
     } else if (notice === "taken") {
       news.onTaken(nodeIndex, place, this.#nowMs + waitMs + this.#staggerMs);
@@ -279,7 +280,7 @@ export class QueuedWaiter implements TicketListener {
     const { quorum } = this.#nodeSet;
     const nodes = bitCount(this.#news.notifiedBy);
     let graceMs = 0;
-    if (this.#unanswered) {
+    if (this.#failedByMajority) {
       // What undoes an attempt notifies the next client. So while too few nodes answer, all would
       // notify each other.
       if (nodes < quorum) return;

@@ -23,6 +23,7 @@ const PATIENCE_FACTOR = 4;
 const END_LATER_MS = 500;
 /** A ticket says no later end, in seconds: scripts read no number with an exponent. */
 const END_S_MAX = 1e15;
+
 /** What a ticket is for. */
 export interface Wanted {
   /** The keys. */
@@ -38,8 +39,8 @@ export interface Standing {
   /** When a quorum should have nothing in the way, from now, in milliseconds. */
   readonly freeInMs: number;
   /**
-   * What that node says on which another's turn must be over for the ticket to win; `undefined`: it
-   * is no other's turn.
+   * Where it stands on the node where another's turn must be over last, before a quorum may grant;
+   * `undefined`: no node says that it is another's turn.
    */
   readonly turn: QueuePosition | undefined;
   /** How many tickets are ahead of it, where most are. */
