@@ -247,8 +247,8 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
-   * The last extension, under way or failed, unless one has succeeded since: it says why the lock is
-   * lost, and the next one goes ahead of the crowd.
+   * The last extension, under way or failed, unless one has succeeded since: it says why the lock
+   * is lost, and the next one goes ahead of the crowd.
    */
   get lastTry(): Round | undefined {
     return this.trying.at(-1) ?? this.failed;
