@@ -12,9 +12,10 @@
  * ```
  *
  * If the server refuses what that takes, or seems to, because several subscriptions in a row had no
- * answer or received nothing while commands were answered, the client polls this node. The next
- * attempt is made after ten seconds, because an operator may have allowed it by then, and faults in
- * a row look the same; or when the connection for commands was made again, or callers wait again.
+ * answer or received nothing while commands were answered, the client polls this node. It
+ * subscribes again after ten seconds, because an operator may have allowed it by then, and faults
+ * in a row look the same; or when the connection for commands was made again, or callers wait
+ * again.
  *
  * @module
  */
@@ -40,7 +41,7 @@ const SUBSCRIBE_MS_MAX = 10_000;
 const CLOSE_MS_MAX = 250;
 /** Longest wait for a message to itself, in milliseconds. */
 const HEARD_MS_MAX = 2_000;
-/** How long to wait before the next attempt after a refusal, in milliseconds. */
+/** How long after a refusal it subscribes again, in milliseconds. */
 const REFUSED_DELAY_MS = 10_000;
 /**
  * How often a client is probed, in milliseconds: most do not notice that a connection on which they
@@ -60,7 +61,7 @@ const SUSPICIONS_MAX = 5;
  * One subscription, from when it is asked for: subscribing until `confirmedMs`, then probing until
  * it is `listening`.
  */
-class Attempt {
+class Subscription {
   /** Aborts when it is not needed any more. */
   readonly ended = new AbortController();
   /** Resolves once the server has confirmed it, to what ends it. */
@@ -84,8 +85,8 @@ export class ReleaseSubscription {
   /** Who is notified; `undefined` while it is closed. */
   #listener: ReleaseListener | undefined;
   #nodeIndex = 0;
-  /** The last attempt; `undefined` if that is over. */
-  #attempt: Attempt | undefined;
+  /** The last subscription; `undefined` if that is over. */
+  #current: Subscription | undefined;
   /** How many were lost in a row. */
   #losses = 0;
   /**
@@ -109,7 +110,7 @@ export class ReleaseSubscription {
 
   /** Whether the node sends notifications: a ticket in its queue would be dropped otherwise. */
   get listening(): boolean {
-    return this.#attempt?.listening === true;
+    return this.#current?.listening === true;
   }
 
   /** Subscribes; does nothing if that was begun before. */
@@ -134,39 +135,39 @@ export class ReleaseSubscription {
    */
   onOpen(): void {
     // mutation: subscription-outlives-its-server
-    const attempt = this.#attempt;
-    if (!attempt && this.#listener) this.#begin();
+    const subscription = this.#current;
+    if (!subscription && this.#listener) this.#begin();
     // this may be another server
-    if (attempt && attempt.confirmedMs !== Infinity) this.#probe(attempt);
+    if (subscription && subscription.confirmedMs !== Infinity) this.#probe(subscription);
   }
 
   /** The server does not allow what it takes. */
   onRefused(error: Error): void {
-    if (!this.#attempt) return; // it has been refused
+    if (!this.#current) return; // it has been refused
     this.#end();
     this.#wait(REFUSED_DELAY_MS, () => this.#begin());
     this.#listener!.onRefused(this.#nodeIndex, error);
   }
 
   #begin(): void {
-    const attempt = this.#attempt = new Attempt();
-    const { signal } = attempt.ended;
-    const isLive = () => this.#attempt === attempt;
+    const subscription = this.#current = new Subscription();
+    const { signal } = subscription.ended;
+    const isLive = () => this.#current === subscription;
     const listener: ChannelListener = {
-      onMessage: (message) => isLive() && this.#onMessage(attempt, message),
+      onMessage: (message) => isLive() && this.#onMessage(subscription, message),
       onLost: () => isLive() && this.#lose(),
     };
     // Later, because the client may call the listener at once.
-    attempt.end = Promise.resolve().then(() => {
+    subscription.end = Promise.resolve().then(() => {
       signal.throwIfAborted();
       return this.#server.subscribe!(this.#channel, listener, signal);
     });
     this.#wait(SUBSCRIBE_MS_MAX, listener.onLost);
-    attempt.end.then(() => {
+    subscription.end.then(() => {
       if (!isLive()) return;
       this.#server.wheel.cancel(this.#timer);
-      attempt.confirmedMs = this.#nowMs;
-      this.#probe(attempt);
+      subscription.confirmedMs = this.#nowMs;
+      this.#probe(subscription);
     }, (error) => isLive() && this.#onFailed(error));
   }
 
@@ -202,8 +203,8 @@ export class ReleaseSubscription {
    * Text that is no ticket is a probe, or sent by somebody else; the listener ignores tickets that
    * it does not know.
    */
-  #onMessage(attempt: Attempt, bytes: string | Uint8Array): void {
-    attempt.heard = true;
+  #onMessage(subscription: Subscription, bytes: string | Uint8Array): void {
+    subscription.heard = true;
     const text = ArrayBuffer.isView(bytes) ? textOf(bytes) : bytes;
     const message = typeof text === "string" ? readMessage(text) : undefined;
     if (message) this.#listener!.onQueueMessage(this.#nodeIndex, message);
@@ -216,15 +217,15 @@ export class ReleaseSubscription {
     this.#listener!.onUnsubscribed(this.#nodeIndex);
   }
 
-  /** Ends the last attempt, also one of which the server has not confirmed the subscription yet. */
+  /** Ends the last subscription, also one that the server has not confirmed yet. */
   #end(): Promise<unknown> {
-    const attempt = this.#attempt;
-    this.#attempt = undefined;
+    const subscription = this.#current;
+    this.#current = undefined;
     this.#server.wheel.cancel(this.#timer);
-    if (!attempt) return this.#closing;
-    if (this.#nowMs - attempt.confirmedMs >= STABLE_MS) this.#losses = 0;
-    attempt.ended.abort();
-    const ended = attempt.end.then((end) => end()).catch(() => {});
+    if (!subscription) return this.#closing;
+    if (this.#nowMs - subscription.confirmedMs >= STABLE_MS) this.#losses = 0;
+    subscription.ended.abort();
+    const ended = subscription.end.then((end) => end()).catch(() => {});
     return this.#closing = ended;
   }
 
@@ -237,34 +238,34 @@ export class ReleaseSubscription {
    * Asks for the time and sends a message to itself, which shows that `PUBLISH` is allowed and that
    * messages arrive.
    *
-   * @param attempt The subscription that is to receive it.
+   * @param subscription The subscription that is to receive it.
    */
-  async #probe(attempt: Attempt): Promise<void> {
-    if (attempt.probing) return;
-    attempt.probing = true;
-    attempt.heard = false;
+  async #probe(subscription: Subscription): Promise<void> {
+    if (subscription.probing) return;
+    subscription.probing = true;
+    subscription.heard = false;
     const sentMs = this.#nowMs;
     const commands = [["TIME"], ["PUBLISH", this.#channel, ""]];
     const [time, receivers] = await repliesTo(this.#commands, commands).catch(() => []);
-    attempt.probing = false;
-    if (this.#attempt !== attempt) return; // it is over
+    subscription.probing = false;
+    if (this.#current !== subscription) return; // it is over
     if (receivers instanceof ReplyError && receivers.commandRefused) {
       return this.onRefused(receivers);
     }
-    if (Number(receivers) > 0) this.#onReceived(attempt, sentMs, timeReplyMs(time));
-    else this.#onUnreceived(attempt, receivers);
+    if (Number(receivers) > 0) this.#onReceived(subscription, sentMs, timeReplyMs(time));
+    else this.#onUnreceived(subscription, receivers);
   }
 
   /** Somebody has received a probe; that it was this client is known once the message comes. */
-  #onReceived(attempt: Attempt, sentMs: number, timeMs: number | undefined): void {
-    attempt.unreceived = this.#suspicions = 0;
+  #onReceived(subscription: Subscription, sentMs: number, timeMs: number | undefined): void {
+    subscription.unreceived = this.#suspicions = 0;
     const { receivedAtMs: receivedMs } = this.#commands;
     const reading = timeMs === undefined ? undefined : { timeMs, sentMs, receivedMs };
-    if (!attempt.listening) this.#listener!.onSubscribed(this.#nodeIndex, reading);
-    attempt.listening = true;
+    if (!subscription.listening) this.#listener!.onSubscribed(this.#nodeIndex, reading);
+    subscription.listening = true;
     this.#wait(HEARD_MS_MAX, () => {
-      if (!attempt.heard) this.#lose();
-      else if (this.#server.thirdParty) this.#wait(PROBE_MS, () => this.#probe(attempt));
+      if (!subscription.heard) this.#lose();
+      else if (this.#server.thirdParty) this.#wait(PROBE_MS, () => this.#probe(subscription));
     });
   }
 
@@ -272,15 +273,15 @@ export class ReleaseSubscription {
    * Nobody has received a probe. If that was sent, the subscription may have died unnoticed, or the
    * server drops messages: it is made again.
    */
-  #onUnreceived(attempt: Attempt, reply: RawReply | undefined): void {
+  #onUnreceived(subscription: Subscription, reply: RawReply | undefined): void {
     const isReplied = reply !== undefined;
-    const probe = () => this.#probe(attempt);
+    const probe = () => this.#probe(subscription);
     if (reply instanceof ReplyError) return this.#wait(BUSY_DELAY_MS, probe);
     // without a reply, callers do not wait for this node even if it has never been listening
-    if (attempt.listening || !isReplied) this.#listener!.onUnsubscribed(this.#nodeIndex);
-    attempt.listening = false;
+    if (subscription.listening || !isReplied) this.#listener!.onUnsubscribed(this.#nodeIndex);
+    subscription.listening = false;
     if (!isReplied) return this.#commands.open ? this.#wait(BUSY_DELAY_MS, probe) : undefined;
-    if (++attempt.unreceived < UNRECEIVED_MAX) return this.#wait(UNRECEIVED_DELAY_MS, probe);
+    if (++subscription.unreceived < UNRECEIVED_MAX) return this.#wait(UNRECEIVED_DELAY_MS, probe);
     this.#suspect(new Error(`${this.#server.name} does not deliver published messages`));
   }
 }
