@@ -88,7 +88,7 @@ import {
   type LockCall,
   modeOf,
   noQuorum,
-  noteDenied,
+  noteFailed,
   waitForOthers,
 } from "./lock_call.ts";
 import { renew } from "./renewal.ts";
@@ -127,7 +127,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       attempts.leave();
       held = conclude(call, round);
       if (held) break;
-      noteDenied(call, round);
+      noteFailed(call, round);
       if (call.pool?.chooseAnother(round)) continue;
       await (call.adopts ? waitToAdopt(call, round) : waitForOthers(call, round));
     }

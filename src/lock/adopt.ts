@@ -38,25 +38,25 @@ const ATTEMPTS_MIN = 8;
  * Waits for the next attempt.
  *
  * @param call A call that adopts a lock.
- * @param denied Its last attempt, which is undone.
+ * @param last Its last attempt, which is undone.
  * @throws {LockLostError} If the lock is gone, or somebody else holds it.
  * @throws {QuorumError} If too few nodes answered.
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
-export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> {
+export async function waitToAdopt(call: LockCall, last: Round): Promise<void> {
   const { client: { nodes, quorum, wheel }, settings, attempts, adopts } = call;
-  const taken = !denied.failedByMajority && await isTaken(call);
+  const taken = !last.failedByMajority && await isTaken(call);
   call.throwIfEnded();
   // Read now, because nodes that fail at once may decide a round before the others answer.
-  if (denied.missing > nodes.length - quorum) {
-    throw lost(call, denied, keysGone(denied.keys));
+  if (last.missing > nodes.length - quorum) {
+    throw lost(call, last, keysGone(last.keys));
   }
-  if (taken) throw lost(call, denied, new Error("somebody else holds it"), adopts!.keptMs > 0);
-  const answered = denied.pending === 0 && !denied.failedByMajority &&
-    denied.votes.every(({ outcome }) => outcome !== "timed-out");
+  if (taken) throw lost(call, last, new Error("somebody else holds it"), adopts!.keptMs > 0);
+  const answered = last.pending === 0 && !last.failedByMajority &&
+    last.votes.every(({ outcome }) => outcome !== "timed-out");
   const split = answered && attempts < ATTEMPTS_MIN;
   if (call.leftMs() <= 0 && !split) throw refusal(call);
-  if (split) return await pauseAfterSplit(call, denied);
+  if (split) return await pauseAfterSplit(call, last);
   const { signal, retryDelayMs } = settings;
   // nobody extends the lock meanwhile, so while it may live, a node that is back is asked soon
   const soonMs = call.elapsedMs < adopts!.ttlMs ? tryAgainMs(adopts!.ttlMs) : Infinity;
@@ -87,9 +87,9 @@ async function isTaken(call: LockCall): Promise<boolean> {
  * @param isKept Whether it stays until its TTL is over: `atLeastMs` keeps it, and somebody may give
  * it back after an adoption that came too late.
  */
-function lost(call: LockCall, denied: Round, cause: Error, isKept = false): LockLostError {
-  const { votes, ttlMs } = denied;
+function lost(call: LockCall, last: Round, cause: Error, isKept = false): LockLostError {
+  const { votes, ttlMs } = last;
   // mutation: dead-value-stays
-  if (!isKept) deleteFormer(denied, ttlMs);
+  if (!isKept) deleteFormer(last, ttlMs);
   return lostError("adopt", call.resources, votes, "gone", cause);
 }

@@ -3,7 +3,7 @@
  *
  * Before an attempt it waits until nothing is in its way ({@linkcode beginWait}): behind the
  * earlier calls of this client (`waiting/local_queues.ts`), and for the end of a cooldown. After an
- * attempt that was denied it first waits for those who hold the lock ({@linkcode waitForOthers},
+ * attempt that failed it first waits for those who hold the lock ({@linkcode waitForOthers},
  * `waiting/queued_waiter.ts`).
  *
  * @module
@@ -79,7 +79,7 @@ export class LockCall implements WaitingCall {
   /** How many attempts were made. */
   attempts = 0;
   /** The last attempt, once it has failed. */
-  denied: Round | undefined;
+  last: Round | undefined;
   /**
    * Whether the vote of an attempt was split (some nodes granted, but too few) since the call began
    * or last paused because of that.
@@ -167,9 +167,9 @@ export class LockCall implements WaitingCall {
    * others hold the lock.
    */
   get unanswered(): boolean {
-    const { denied } = this;
-    return denied !== undefined && this.cooldownLeftMs === 0 &&
-      (denied.failedByMajority || denied.decision === "granted");
+    const { last } = this;
+    return last !== undefined && this.cooldownLeftMs === 0 &&
+      (last.failedByMajority || last.decision === "granted");
   }
 
   /** Whether its signal was aborted or the client was closed. */
@@ -178,7 +178,7 @@ export class LockCall implements WaitingCall {
   }
 
   /** Throws the reason of the signal, or a {@linkcode RedlockError} if the client is closed. */
-  throwIfEnded(asked: Round | undefined = this.denied): void {
+  throwIfEnded(asked: Round | undefined = this.last): void {
     if (!this.ended) return;
     this.settings.signal?.throwIfAborted();
     const name = lockName(this.resources, this.pool !== undefined);
@@ -221,7 +221,7 @@ export function beginWait(call: LockCall): Promise<void> | undefined {
 async function waitBehind(call: LockCall, queue: LocalQueue): Promise<void> {
   if (!await call.client.localQueues.wait(queue, call, call.leftMs())) {
     const { owner } = queue;
-    if (owner instanceof LockCall) call.denied ??= owner.denied; // why that waits
+    if (owner instanceof LockCall) call.last ??= owner.last; // why that waits
     throw refusal(call);
   }
   call.pool?.chooseFirst();
@@ -241,35 +241,35 @@ async function waitForCooldown(call: LockCall): Promise<void> {
  * @throws The refusal, if too many nodes refuse for good.
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
-export function noteDenied(call: LockCall, denied: Round): void {
+export function noteFailed(call: LockCall, last: Round): void {
   const { client: { nodes, quorum } } = call;
-  const { decision, granted, failedByMajority } = denied;
-  call.denied = denied;
+  const { decision, granted, failedByMajority } = last;
+  call.last = last;
   if (decision === "refused" && granted > 0 && !failedByMajority) call.split = true;
   call.throwIfEnded();
   // a cooldown that has begun meanwhile is waited out
-  if (call.unanswered && isHopeless(denied.votes, nodes.length, quorum)) throw refusal(call);
+  if (call.unanswered && isHopeless(last.votes, nodes.length, quorum)) throw refusal(call);
 }
 
 /**
- * Waits after an attempt that was denied, for those who hold the lock. Then {@linkcode beginWait}
+ * Waits after an attempt that failed, for those who hold the lock. Then {@linkcode beginWait}
  * follows.
  *
- * @param denied The attempt.
+ * @param last The attempt.
  * @throws The refusal, if the wait is over.
  */
-export function waitForOthers(call: LockCall, denied: Round): Promise<void> | undefined {
+export function waitForOthers(call: LockCall, last: Round): Promise<void> | undefined {
   const { client: { localQueues }, localName } = call;
   if (call.waitMs === 0 && call.split && call.retries < SPLIT_RETRIES_MAX) {
-    return pauseAfterSplit(call, denied);
+    return pauseAfterSplit(call, last);
   }
   if (call.leftMs() <= 0) throw refusal(call);
   // a reader may find that another call has become the first meanwhile, and waits behind that
-  return localQueues.claim(localName, call) ? waitAsFirst(call, denied) : undefined;
+  return localQueues.claim(localName, call) ? waitAsFirst(call, last) : undefined;
 }
 
 /** Waits as the first of its client: for news of the nodes, or it polls. */
-async function waitAsFirst(call: LockCall, denied: Round): Promise<void> {
+async function waitAsFirst(call: LockCall, last: Round): Promise<void> {
   const { client: { localQueues, wheel }, pool, resources, settings } = call;
   const { onEvent, signal } = settings;
   const waiter = localQueues.waiterFor(call);
@@ -278,7 +278,7 @@ async function waitAsFirst(call: LockCall, denied: Round): Promise<void> {
     await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);
     return pool?.chooseFirst();
   }
-  const { notifiedBy, place } = await waiter.wait(attempt, leftMs, denied);
+  const { notifiedBy, place } = await waiter.wait(attempt, leftMs, last);
   if (onEvent && notifiedBy) emit(onEvent, { type: "woken", resources, elapsedMs: call.elapsedMs });
   pool?.chooseAgain(place);
 }
@@ -288,10 +288,10 @@ async function waitAsFirst(call: LockCall, denied: Round): Promise<void> {
  * and may have too few as well. Then nobody holds the lock, and one of those that ask again gets
  * it.
  */
-export async function pauseAfterSplit(call: LockCall, denied: Round): Promise<void> {
+export async function pauseAfterSplit(call: LockCall, last: Round): Promise<void> {
   const { client: { wheel }, settings: { signal, nodeTimeoutMs } } = call;
   // A process that stood still has measured that, not the way to a node.
-  const roundTripMs = Math.min(denied.slowestMs, nodeTimeoutMs);
+  const roundTripMs = Math.min(last.slowestMs, nodeTimeoutMs);
   const longestMs = Math.max(roundTripMs * SPLIT_PAUSE_FACTOR, SPLIT_PAUSE_MS_MIN);
   call.split = false;
   call.retries++;
@@ -307,7 +307,7 @@ export async function pauseAfterSplit(call: LockCall, denied: Round): Promise<vo
 export function refusal(call: LockCall): LockHeldError | QuorumError {
   call.throwIfEnded();
   if (!call.adopts && !call.unanswered) return heldByOthers(call);
-  const { decision, counts, votes } = call.denied!;
+  const { decision, counts, votes } = call.last!;
   if (decision !== "granted") return noQuorum(call, votes, "");
   // a quorum granted it, and it was not accepted
   const unsettled = counts !== undefined && counts.token === undefined;
@@ -328,13 +328,13 @@ function waitedText({ waitMs, elapsedMs }: LockCall): string {
 }
 
 function heldByOthers(call: LockCall): LockHeldError {
-  const { client: { nodes, localQueues }, resources, denied, pool } = call;
+  const { client: { nodes, localQueues }, resources, last, pool } = call;
   const ticket = localQueues.get(call.localName)?.waiter?.ticket;
   const own = ownHold(call);
   const value = own ? own.round.value : ticket?.holderValue;
   const holders = value === undefined ? [] : [describeHolder(value)];
   const remainingMs = own ? undefined : ticket?.remainingMs;
-  const votes = denied?.votes ?? [];
+  const votes = last?.votes ?? [];
   const parts = [obstacle(call, own, holders[0]?.label) + waitedText(call)];
   if (call.cooldownLeftMs === 0) {
     if (remainingMs !== undefined) parts.push(keyText(resources, remainingMs));
@@ -348,7 +348,7 @@ function heldByOthers(call: LockCall): LockHeldError {
 
 /** What is in the way of a call. */
 function obstacle(
-  { pool, mode, denied, resources, settings, cooldownLeftMs }: LockCall,
+  { pool, mode, last, resources, settings, cooldownLeftMs }: LockCall,
   own: HeldLock | undefined,
   label: string | undefined,
 ): string {
@@ -365,9 +365,9 @@ function obstacle(
     const heldMs = Math.round(own.round.ageMs);
     return `another call of this client has held ${what}${how} for ${heldMs} ms, and ${rule}`;
   }
-  if (!denied?.votes.length) return "earlier calls of this client are still waiting for it";
+  if (!last?.votes.length) return "earlier calls of this client are still waiting for it";
   if (pool) return "each of them is held, or others compete for it";
-  if (!denied.deniedByMajority) return "others hold it or compete for it";
+  if (!last.deniedByMajority) return "others hold it or compete for it";
   if (label === undefined) return "someone else holds it";
   return label === settings.label
     ? `this process, or one with its label (${label}), holds it`

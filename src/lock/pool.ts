@@ -64,12 +64,12 @@ export class Pool {
    * Chooses the key that may be free on most nodes, and on a quorum at least, and that was not
    * chosen yet.
    *
-   * @param denied The last attempt.
+   * @param last The last attempt.
    * @returns Whether there is one; else the call waits, if it may.
    */
-  chooseAnother(denied: Round): boolean {
+  chooseAnother(last: Round): boolean {
     const nodes = this.#keys.map((_, place) =>
-      this.#isUsable(place) && !this.#chosen.includes(place) ? freeOn(denied, place) : 0
+      this.#isUsable(place) && !this.#chosen.includes(place) ? freeOn(last, place) : 0
     );
     const most = Math.max(this.#client.quorum, ...nodes);
     const place = this.#pick((place) => nodes[place] === most);

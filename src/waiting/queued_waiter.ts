@@ -127,10 +127,10 @@ export class QueuedWaiter implements TicketListener {
    * others get the free ones.
    */
   #restUntilMs = 0;
-  /** The attempt before it, until it is over. */
-  #denied: Round | undefined;
+  /** The last attempt, until the wait after it is over. */
+  #last: Round | undefined;
   /**
-   * Whether that was {@linkcode Round.failedByMajority} when the wait began. Answers that come
+   * Whether it was {@linkcode Round.failedByMajority} when the wait began. Answers that come
    * later do not count: else clients would follow each other's notifications in an outage.
    */
   #failedByMajority = false;
@@ -184,22 +184,22 @@ export class QueuedWaiter implements TicketListener {
    *
    * @param attempt How many attempts failed before the last, from 0.
    * @param limitMs The longest wait, in milliseconds.
-   * @param denied The last attempt.
+   * @param last The last attempt.
    * @returns What nodes have sent since that attempt began.
    */
-  async wait(attempt: number, limitMs: number, denied: Round): Promise<News> {
-    this.#denied = denied;
-    this.#failedByMajority = denied.failedByMajority;
+  async wait(attempt: number, limitMs: number, last: Round): Promise<News> {
+    this.#last = last;
+    this.#failedByMajority = last.failedByMajority;
     this.#followMs = this.#answeredMs = Infinity;
-    const inQuarantine = denied.failedByMajority &&
-      denied.votes.some(({ outcome }) => outcome === "quarantined");
+    const inQuarantine = last.failedByMajority &&
+      last.votes.some(({ outcome }) => outcome === "quarantined");
     this.#restUntilMs = inQuarantine ? this.#within(QUARANTINE_REST_MS_MAX) : 0;
     if (this.#news.notifiedBy !== 0) this.#planByNews();
     this.#pollMs = Math.min(this.#backoffMs(attempt), this.#joinMs());
     this.#planByVotes();
     await this.#sleepUntil(() => this.#dueMs(), limitMs);
     this.#planByVotes(); // that came meanwhile
-    this.#denied = undefined;
+    this.#last = undefined;
     this.#wasNotified = this.#news.notifiedBy !== 0;
     return this.#news;
   }
@@ -241,7 +241,7 @@ export class QueuedWaiter implements TicketListener {
       if (news.notifiedBy === 0) this.resource.concede(this.#nowMs, this.#random);
       news.onNotified(nodeIndex, place, notice === "turn");
       this.#idles = 0;
-      if (this.#denied) this.#planByNews();
+      if (this.#last) this.#planByNews();
     } else if (this.#failedByMajority) {
       return;
     } else if (notice === "taken") {
@@ -297,8 +297,8 @@ export class QueuedWaiter implements TicketListener {
    * by that when to ask though no node notifies it.
    */
   #planByVotes(): void {
-    if (!this.#denied || this.#answeredMs !== Infinity) return;
-    const standing = this.ticket.learn(this.#denied);
+    if (!this.#last || this.#answeredMs !== Infinity) return;
+    const standing = this.ticket.learn(this.#last);
     if (!standing) return;
     this.#standing = standing;
     const { ahead, isLast, isHeld, foreign, freeInMs, turn } = standing;
@@ -308,7 +308,7 @@ export class QueuedWaiter implements TicketListener {
     if (askedInVain) this.#restUntilMs = this.#within(HELD_REST_MS_MAX);
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
     // quorum.
-    const split = this.#denied.granted > 0 || freeInMs === 0 && ahead === 0;
+    const split = this.#last.granted > 0 || freeInMs === 0 && ahead === 0;
     this.#splits = split ? this.#splits + 1 : 0;
     const splitMs = split ? nowMs + this.#graceMs() * SPLIT_FACTOR ** this.#splits : Infinity;
     if (foreign) this.resource.noteForeign(nowMs);
@@ -365,7 +365,7 @@ export class QueuedWaiter implements TicketListener {
    * come.
    */
   #graceMs(): number {
-    const roundTripMs = Math.min(this.#denied!.slowestMs, ROUND_TRIP_MS_MAX);
+    const roundTripMs = Math.min(this.#last!.slowestMs, ROUND_TRIP_MS_MAX);
     return Math.max(GRACE_MS_MIN, roundTripMs) * (0.5 + this.#random.fraction());
   }
 

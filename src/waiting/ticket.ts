@@ -198,11 +198,11 @@ export class Ticket implements QueueTicket {
    * quorum of them will have next time: else each contender may be the first on some nodes and on
    * no quorum.
    */
-  learn(denied: Round): Standing | undefined {
-    const { granted, pending } = denied;
+  learn(attempt: Round): Standing | undefined {
+    const { granted, pending } = attempt;
     const { quorum } = this.#nodeSet;
     const positions = this.#positions.flatMap((position, nodeIndex) => {
-      return position && denied.queuedBy(nodeIndex) ? position : [];
+      return position && attempt.queuedBy(nodeIndex) ? position : [];
     });
     if (positions.length + granted < quorum) return undefined;
     // Nodes that granted have put the ticket back with its own score.
