@@ -76,8 +76,8 @@ export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
 }
 
 /**
- * The method without which a node is unable to do something: what an option or a call is for. All
- * nodes of this library have queues, and guard.
+ * By the option or the call that needs it: the method without which a node is unable to do it.
+ * `leaveQueue` shows a node of this library, and each of these has the guard.
  */
 const ABILITIES = {
   fencing: "raiseCounters",

@@ -38,7 +38,7 @@ export class RedlockError extends Error {
   readonly resources: readonly string[];
   /**
    * What the nodes answered in the last attempt; empty if no node was asked. Consoles do not show
-   * it: the message counts the votes, and `cause` has the errors.
+   * it: the message counts the votes if they say more, and `cause` has the errors.
    */
   declare readonly votes: readonly Vote[];
 

@@ -101,7 +101,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     this.connection = server.newSender({
       onOpen: () => {
         this.#sentScripts.clear();
-        this.#groups = !server.thirdParty; // else each key waits for those before it
+        // the sender of another client would hold a group back until each of its keys is idle
+        this.#groups = !server.thirdParty;
         this.#guard?.onOpen();
         this.#pendingReleases.sendAll();
         this.#subscription?.onOpen();

@@ -136,7 +136,8 @@ end`,
 end`,
   // Sends the watchers, but for `own`, a sign and a time, each a later one than the one before it.
   // Of the tickets from this rank on, they are the first, the fourth and the last; if the sign says
-  // that the key was taken, the last but one, too. Returns the time of one more.
+  // that the key was taken, the last but one, too. Returns the time of one more. If there is no
+  // fourth, the first stands in its place, because a list in Lua ends at `nil`.
   () =>
     `local function notifyWatchers(key, rank, sign, waitMs, own)
   local queue, notified = 'hasp:queue:' .. key, { [own or ''] = true }
@@ -183,8 +184,8 @@ end`,
   // Returns for how long `own`, the caller's ticket, is to wait for it; 0 if it is nobody else's
   // turn, or if the node refuses to record it.
   //
-  // A ticket that nobody waits behind is not looked at before: that its message has no receiver
-  // shows that its client is gone, too.
+  // If nobody waits behind the first, `gone` is not asked: that the message has no receiver shows
+  // the same.
   () =>
     `local function giveTurn(key, own, rank)
   local queue = 'hasp:queue:' .. key

@@ -23,7 +23,8 @@ export const RELEASE: ScriptOperation<Release> = {
   argv: ({ value }) => [value],
   read: readReleased,
   source: /* @__PURE__ */ lua(
-    // Most releases are of one key that nobody waits for: they make no table, and no function.
+    // Most releases are of one key that nobody waits for: they make no table, and no function. A
+    // second value shows that the keys are of several locks.
     `local replies, failure
 if KEYS[2] then
   local found, held, queues = redis.pcall('MGET', unpack(KEYS)), {}, {}
