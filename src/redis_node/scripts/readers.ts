@@ -161,9 +161,9 @@ end`,
 end
 if ticket == '' then ticket = nil end`,
     // Enters, and notifies the readers that may enter next. Four if the key was free; else only the
-    // fourth, because the reader that entered before has notified the three ahead of that. If it
-    // has passed four or more, which may all be stopped, those around its own rank. If the node
-    // refuses `SET`, the set of readers has a TTL all the same.
+    // fourth, because the reader that entered before has notified the three ahead of that. And
+    // those around its own rank, if it has passed so many that all of them may be stopped. If the
+    // node refuses `SET`, the set of readers has a TTL all the same.
     `if not blocked then
   for index, key in ipairs(KEYS) do
     local isFree, readers = not found[index], 'hasp:readers:' .. key
@@ -174,9 +174,10 @@ if ticket == '' then ticket = nil end`,
     settle(key)
     if set.err then return set end
     if ticket and redis.call('EXISTS', 'hasp:queue:' .. key) == 1 then
-      local passed = math.max((redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0) - 3, 0)
+      local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
       take(key, ticket, ttl)
-      notifyReaders(key, nil, passed, (isFree or passed > 0) and 1 or 4)
+      notifyReaders(key, nil, 0, isFree and 1 or 4)
+      if rank > 3 then notifyReaders(key, nil, rank - 3) end
     end
   end
   return 1
@@ -185,7 +186,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "2777bccfc31e1e54726d11d44f74d081490d906d",
+  sha1: "88f0a7766aee554762be1a2f59dc9eaa16723e86",
 };
 
 /**

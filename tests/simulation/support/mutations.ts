@@ -329,7 +329,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "entered-reader-notifies-nobody": [
     "a reader that enters does not notify the next",
-    ["notifyReaders(key, nil, passed, (isFree or passed > 0) and 1 or 4)", ""],
+    ["notifyReaders(key, nil, 0, isFree and 1 or 4)", ""],
   ],
   "reader-deletes-the-marker": [
     "a reader that leaves frees the key though others hold it",

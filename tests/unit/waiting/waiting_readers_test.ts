@@ -116,3 +116,20 @@ for (const [ahead, count] of [[0, 4], [1, 4], [2, 4], [0, 9]]) {
     assertEquals(cluster.nodes.map((node) => node.queue()), Array(3).fill(stopped));
   });
 }
+
+test("a reader that enters first, behind many, lets in those ahead of it and those behind", async (cluster) => {
+  const write = await locked(cluster, "a", WAIT);
+  for (const node of cluster.nodes) node.enqueue("a", "stopped:R1:1000");
+  const calls: Promise<Lock>[] = [];
+  for (let read = 0; read < 8; read++) calls.push((await reading(cluster)).call);
+  const [last, controller] = [cluster.peer(), new AbortController()];
+  const aborted = cluster.rejection(last.acquire("a", { ...READ, signal: controller.signal }));
+  await cluster.advance(50);
+  calls.push(last.acquire("a", { ...READ, waitMs: 40_000 })); // with the ticket of that
+  for (let read = 0; read < 2; read++) calls.push((await reading(cluster)).call);
+  await cluster.settle(write.release());
+  controller.abort(); // so the next call asks at once
+  await cluster.settle(aborted);
+  const locks = await cluster.settle(Promise.all(calls), PASSED_MS);
+  assertEquals(locks.every(({ held }) => held), true);
+});
