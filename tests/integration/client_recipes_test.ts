@@ -168,16 +168,22 @@ Deno.test("a crowd without a lock that excludes is found out", async () => {
 });
 
 Deno.test("ioredis_cluster.ts locks, waits, fences and shares on a cluster if all keys have one hash tag", async () => {
-  await using server = await startServer({
+  await using servers = await startServers(2, {
     config: ["cluster-enabled yes", "cluster-announce-ip 127.0.0.1"],
     // of the client, which finds the nodes
     rights: ["+cluster|slots", "+cluster|info", "+info", "+command", "+readonly"],
   });
-  await server.command("CLUSTER", "ADDSLOTS", ...Array(16_384).keys());
+  const [ofTag, server] = servers; // "{locks}" has the slot 1236
+  await ofTag.command("CLUSTER", "ADDSLOTSRANGE", 0, 8_191);
+  await server.command("CLUSTER", "ADDSLOTSRANGE", 8_192, 16_383);
+  await server.command("CLUSTER", "MEET", "127.0.0.1", ofTag.port);
   await eventually(async () => {
-    assert(String(await server.command("CLUSTER", "INFO")).includes("cluster_state:ok"));
+    for (const each of servers) {
+      assert(String(await each.command("CLUSTER", "INFO")).includes("cluster_state:ok"));
+      assertEquals((await each.command("CLUSTER", "SLOTS") as unknown[]).length, 2);
+    }
   });
-  const startup = [{ host: "127.0.0.1", port: Number(new URL(server.url).port) }];
+  const startup = [{ host: "127.0.0.1", port: server.port }];
   const [one, other] = await Promise.all([clusterNode(startup), clusterNode(startup)]);
   {
     await using redlock = new Redlock([one.node], { keyPrefix: "{locks}:" });
@@ -186,6 +192,8 @@ Deno.test("ioredis_cluster.ts locks, waits, fences and shares on a cluster if al
     assertEquals(await second.tryAcquire("{locks}:a"), undefined);
     const waiting = second.acquire("{locks}:a", { fencing: true });
     await eventually(async () => assertEquals((await redlock.inspect("a")).waiters, 1));
+    // where scripts look for it
+    assertEquals((await ofTag.command("PUBSUB", "CHANNELS") as unknown[]).length, 1);
     await lock.release();
     const next = await waiting;
     assert(next.fencingToken > lock.fencingToken);
