@@ -46,6 +46,11 @@ export class PendingReleases {
   #releases: PendingRelease[] = [];
   #timer: TimerEntry | undefined;
   #delayMs = RETRY_DELAY_MS;
+  /**
+   * With more of them, those that are not needed are dropped. It grows with how many are left,
+   * because to take the first one out of a long array takes as long as to copy it.
+   */
+  #sweepAt = SPARE;
 
   /** @param node The node, which releases. */
   constructor(node: ReleasingNode) {
@@ -57,12 +62,12 @@ export class PendingReleases {
     const pending = "untilMs" in release ? release : this.#pending(release);
     // mutation: pending-release-forgotten
     if (!this.#isNeeded(pending)) return; // that was its last try
+    if (this.#releases.length > this.#sweepAt) {
+      this.#dropNeedless();
+      this.#sweepAt = 2 * this.#releases.length + SPARE;
+    }
     this.#releases.push(pending);
-    if (this.#node.connection.open) return this.#askLater();
-    // it is sent on the next connection, and the oldest too, unless there are many
-    if (this.#releases.length <= SPARE) return;
-    const oldest = this.#releases.shift()!;
-    if (this.#isNeeded(oldest)) this.#releases.push(oldest);
+    if (this.#node.connection.open) this.#askLater(); // else it is sent on the next connection
   }
 
   /** Sends every release: the server has taken one, or there is another connection. */
@@ -90,7 +95,7 @@ export class PendingReleases {
     if (this.#timer) return;
     this.#timer = this.#node.server.wheel.after(this.#delayMs, () => {
       this.#timer = undefined;
-      this.#releases = this.#releases.filter((release) => this.#isNeeded(release));
+      this.#dropNeedless();
       this.#sendOldest(1);
       if (this.#releases.length > 0) this.#askLater();
     });
@@ -104,6 +109,10 @@ export class PendingReleases {
       release.shared = undefined; // an earlier command may say for how long its keys live on
       this.#node.release(release, 0);
     }
+  }
+
+  #dropNeedless(): void {
+    this.#releases = this.#releases.filter((release) => this.#isNeeded(release));
   }
 
   #isNeeded({ untilMs }: PendingRelease): boolean {
