@@ -102,6 +102,6 @@ for _, key in ipairs(KEYS) do
 end
 return grant(KEYS, value, ttl, hint)`,
   ),
-  sha1: "ae99f9a57c370624087475e419ba7dbde135db5b",
+  sha1: "aeffc095c4a55b72b05c5529c15ff97bb68500be",
   read: readQueued,
 };

@@ -118,7 +118,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "ea96508ebb55cf1df35a2da327a9c247114dfcdc",
+  sha1: "cfc4c086e26eafd4507145a70f152a128e231bec",
   read(reply, request) {
     if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);

@@ -48,11 +48,12 @@
  * - `+` and a time, `watch`: the ticket is to ask after so many milliseconds, if nothing comes
  *   before. Each that gets this message waits at least 50 ms longer than the one before. The key is
  *   free, and it is another's turn; or a lock that has ended keeps the key until then. It goes to
- *   the first, the fourth and the last of those who wait for that. Several at the head may be
- *   stuck; but the last has just asked, so it most likely runs.
+ *   the first, the fourth and the last of those who wait for that, and of those who wait for the
+ *   end of a key to the last but one, too. Several at the head may be stuck; but the last has just
+ *   asked, so it most likely runs.
  * - `-` and a time, `taken`: another took the key, and it expires after so many milliseconds. Until
- *   then there is nothing to ask for. It goes to the same tickets, and to the last but one, because
- *   the last may be there only since it released the key.
+ *   then there is nothing to ask for. It goes to the same tickets. The last may be there only since
+ *   it released the key, so the last but one gets it, too.
  * - `*`, `beside`: readers hold the key, and the ticket, a reader's, may enter beside them.
  *
  * **Leaving.** A ticket leaves the queue when its client gets the key, gives up, is gone, or is
@@ -135,14 +136,14 @@ end`,
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
 end`,
   // Sends the watchers, but for `own`, a sign and a time, each a later one than the one before it.
-  // Of the tickets from this rank on, they are the first, the fourth and the last; if the sign says
-  // that the key was taken, the last but one, too. Returns the time of one more. If there is no
-  // fourth, the first stands in its place, because a list in Lua ends at `nil`.
+  // Of the tickets from this rank on, they are the first, the fourth and the last; from rank 0 on,
+  // because the key is not free, the last but one, too. Returns the time of one more. If there is
+  // no fourth, the first stands in its place, because a list in Lua ends at `nil`.
   () =>
     `local function notifyWatchers(key, rank, sign, waitMs, own)
   local queue, notified = 'hasp:queue:' .. key, { [own or ''] = true }
   local near = redis.pcall('ZRANGE', queue, rank, rank + 3)
-  local last = near[2] and redis.pcall('ZRANGE', queue, sign == '-' and '-2' or '-1', '-1') or {}
+  local last = near[2] and redis.pcall('ZRANGE', queue, rank == 0 and '-2' or '-1', '-1') or {}
   for _, watcher in ipairs({ near[1], near[4] or near[1], unpack(last) }) do
     local isNew = not notified[watcher]
     notified[watcher] = true

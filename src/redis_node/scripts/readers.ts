@@ -186,7 +186,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "88f0a7766aee554762be1a2f59dc9eaa16723e86",
+  sha1: "a97271080dadef431310e867709f21ae39e704b4",
 };
 
 /**
@@ -223,5 +223,5 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "d46e56260160defd59e835e1098e4117c0f920cc",
+  sha1: "7716ba1bdcede520f0d774703150d2c70cf481ba",
 };

@@ -54,7 +54,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "00fb32d28c73411868fdca820ccea4db05ab62f7",
+  sha1: "25b6272f61f254a232b8c503a66eb6eddf47c8b3",
 };
 
 /**
@@ -126,7 +126,7 @@ end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "a140fa346fd92ff9e7f7c99c6ffff7d7eba0adb6",
+  sha1: "c74a918c5e0d79fc0944872e58c052290a0cc65e",
 };
 
 /**
@@ -159,5 +159,5 @@ for _, key in ipairs(KEYS) do
 end
 return count == #KEYS and 1 or 0`,
   ),
-  sha1: "590380886dc916546cbb968168592d9ad4258a17",
+  sha1: "db6b4d1671899fe48cbf929ee23b8f51fb975b39",
 };

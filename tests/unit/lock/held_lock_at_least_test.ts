@@ -100,3 +100,13 @@ test("using() with atLeastMs keeps the keys also if its routine throws", async (
   assertEquals(await cluster.rejection(using), REASON);
   assertEquals(lives(cluster), [AT_LEAST_MS, AT_LEAST_MS, AT_LEAST_MS]);
 });
+
+test("one that runs between a stopped first and last in the queue asks when the keys that live on expire", async (cluster) => {
+  const lock = await cluster.settle(cluster.redlock.acquire("a"));
+  for (const node of cluster.nodes) node.enqueue("a", "first:1:50");
+  const waiting = cluster.peer().acquire("a", { waitMs: 60_000, retryDelayMaxMs: 60_000 });
+  await cluster.advance(50);
+  for (const node of cluster.nodes) node.enqueue("a", "last:1:50");
+  await cluster.settle(lock.release());
+  assertEquals((await cluster.settle(waiting, AT_LEAST_MS + 500)).held, true);
+});
