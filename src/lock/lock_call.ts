@@ -199,13 +199,11 @@ export function beginWait(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, localName, mode } = call;
   call.throwIfEnded();
   if (call.entersAtOnce) return undefined;
-  const joins = call.queuesUp && localQueues.isContended(call);
-  if (call.queuesUp) {
-    const queue = localQueues.get(localName);
-    if (queue && queue.owner !== call) return waitBehind(call, queue);
-    // A reader that joins nobody does not become the first: others of its client ask beside it.
-    if (joins || !mode) localQueues.claim(localName, call);
-  }
+  const queue = call.queuesUp ? localQueues.get(localName) : undefined;
+  if (queue && queue.owner !== call) return waitBehind(call, queue);
+  const joins = call.queuesUp && (queue?.waiter !== undefined || localQueues.isContended(call));
+  // A reader that joins nobody does not become the first: others of its client ask beside it.
+  if (call.queuesUp && !queue && (joins || !mode)) localQueues.claim(localName, call);
   if (call.cooldownLeftMs > 0) {
     if (call.leftMs() <= 0) throw refusal(call);
     return waitForCooldown(call);

@@ -6,12 +6,33 @@
 import { Pause } from "./pause.ts";
 import type { TimerWheel } from "./timer_wheel.ts";
 
-/** Callers that wait: first come, first served. */
+/** A caller that waits. */
+class Entrant<Caller> extends Pause {
+  readonly caller: Caller;
+  entered = false;
+
+  constructor(
+    caller: Caller,
+    wheel: TimerWheel,
+    limitMs: number,
+    signal: AbortSignal | undefined,
+  ) {
+    super(wheel, limitMs, signal);
+    this.caller = caller;
+  }
+}
+
+/**
+ * Callers that wait: first come, first served. Each awaits its entrant, because one more promise for
+ * each would cost a crowd time.
+ */
 export class Line<Caller> {
   readonly #wheel: TimerWheel;
-  readonly #callers: Map<Pause, Caller> = new Map();
-  /** Goes on where it stopped: from the beginning, it would pass the gaps of all who have left. */
-  #order: MapIterator<[Pause, Caller]> = this.#callers.entries();
+  /** Those that wait, and some that have entered, before `#next`, or given up. */
+  #entrants: Entrant<Caller>[] = [];
+  #next = 0;
+  /** How many have entered or given up. */
+  #gone = 0;
 
   /** @param wheel Where waits end. */
   constructor(wheel: TimerWheel) {
@@ -19,31 +40,36 @@ export class Line<Caller> {
   }
 
   /**
-   * Waits behind all that came before.
+   * Puts a caller behind all that came before. It is to wait until that is `over`, and then to
+   * {@linkcode leave}.
    *
    * @param limitMs The longest wait, in milliseconds.
    * @param signal Ends the wait; so does the end of the client.
-   * @returns Whether the caller may go on: {@linkcode next} has returned it.
    */
-  async wait(caller: Caller, limitMs: number, signal?: AbortSignal): Promise<boolean> {
-    const pause = new Pause(this.#wheel, limitMs, signal);
-    this.#callers.set(pause, caller);
-    await pause.over;
-    if (!this.#callers.delete(pause)) return true;
-    this.#order = this.#callers.entries(); // it keeps what the map was, as long as nobody leaves
-    return false;
+  stand(caller: Caller, limitMs: number, signal: AbortSignal | undefined): Entrant<Caller> {
+    const entrant = new Entrant(caller, this.#wheel, limitMs, signal);
+    this.#entrants.push(entrant);
+    return entrant;
+  }
+
+  /** Returns whether it may go on, because {@linkcode next} has returned its caller. */
+  leave({ entered }: Entrant<Caller>): boolean {
+    if (++this.#gone > this.#entrants.length / 2) {
+      this.#entrants = this.#entrants.slice(this.#next).filter(({ scheduled }) => scheduled);
+      this.#next = this.#gone = 0;
+    }
+    return entered;
   }
 
   /** Lets the first of those that wait yet go on; returns who that is, if anybody waits. */
   next(): Caller | undefined {
-    if (this.#callers.size === 0) return undefined;
-    for (const [pause, caller] of this.#order) {
-      if (!pause.scheduled) continue; // it is just giving up
-      this.#callers.delete(pause);
-      pause.end();
-      return caller;
+    while (this.#next < this.#entrants.length) {
+      const entrant = this.#entrants[this.#next++];
+      if (!entrant.scheduled) continue; // it has given up
+      entrant.entered = true;
+      entrant.end();
+      return entrant.caller;
     }
-    this.#order = this.#callers.entries(); // for those who come from now on
     return undefined;
   }
 }
@@ -83,7 +109,11 @@ export class Gate {
    */
   async wait(limitMs: number, signal?: AbortSignal, isUrgent = false): Promise<boolean> {
     await undefined; // the tick in which a crowd asks is no part of the wait
-    return this.enter() || (isUrgent ? this.#urgent : this.#others).wait(true, limitMs, signal);
+    if (this.enter()) return true;
+    const line = isUrgent ? this.#urgent : this.#others;
+    const entrant = line.stand(true, limitMs, signal);
+    await entrant.over;
+    return line.leave(entrant);
   }
 
   /** One that is inside leaves. */

@@ -89,9 +89,11 @@ export class LocalQueues {
    * @param limitMs The longest wait, in milliseconds.
    * @returns Whether it may go on: it is the first now, or it enters at once.
    */
-  wait(queue: LocalQueue, call: WaitingCall, limitMs: number): Promise<boolean> {
-    queue.line ??= new Line(this.#nodeSet.wheel);
-    return queue.line.wait(call, limitMs, call.settings.signal);
+  async wait(queue: LocalQueue, call: WaitingCall, limitMs: number): Promise<boolean> {
+    const line = queue.line ??= new Line(this.#nodeSet.wheel);
+    const entrant = line.stand(call, limitMs, call.settings.signal);
+    await entrant.over;
+    return line.leave(entrant);
   }
 
   /**
@@ -112,6 +114,7 @@ export class LocalQueues {
 
   /** What {@linkcode waiterFor} returned last, if this call has asked for it and still has it. */
   waiterOf(call: WaitingCall): QueuedWaiter | undefined {
+    if (!this.#notifications) return undefined; // there was no waiter yet: most clients need none
     const waiter = this.#queues.get(call.localName)?.waiter;
     return waiter?.call === call ? waiter : undefined;
   }
@@ -144,9 +147,8 @@ export class LocalQueues {
    * Whether other clients are expected to wait for a lock, or for one of its keys: then its next
    * call joins them with its first request.
    */
-  isContended(call: Pick<WaitingCall, "localName" | "name" | "keys" | "pool">): boolean {
-    const { localName, name, keys, pool } = call;
-    return this.#contended.has(name) || this.#queues.get(localName)?.waiter !== undefined ||
+  isContended({ name, keys, pool }: Pick<WaitingCall, "name" | "keys" | "pool">): boolean {
+    return this.#contended.has(name) ||
       keys.length > 1 && !pool && keys.some((key) => this.#contended.has(key));
   }
 

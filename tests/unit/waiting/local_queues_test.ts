@@ -23,7 +23,7 @@ Deno.test("LocalQueues remembers 4,096 contended locks, and forgets the oldest f
   const queues = new LocalQueues(createNodeSet(new TimerWheel(), []), undefined);
   for (let index = 0; index < 4_096; index++) queues.remember(`${index}`);
   queues.remember("4095"); // known
-  const call = (name: string) => ({ localName: name, name, keys: [name], pool: 0 });
+  const call = (name: string) => ({ name, keys: [name], pool: 0 });
   assert(queues.isContended(call("0")));
   queues.noteReleased(["4096"], true);
   const names = ["0", "1", "4096", "other"].filter((name) => queues.isContended(call(name)));
