@@ -23,8 +23,8 @@ class Entrant<Caller> extends Pause {
 }
 
 /**
- * Callers that wait: first come, first served. Each awaits its entrant, because one more promise for
- * each would cost a crowd time.
+ * Callers that wait: first come, first served. Each awaits its entrant, because one more promise
+ * for each would cost a crowd time.
  */
 export class Line<Caller> {
   readonly #wheel: TimerWheel;
