@@ -325,7 +325,7 @@ export class TimerWheel {
     }
   };
 
-  /** What is due, the earliest first. */
+  /** What is due, the earliest first; of what is due at one time, what was scheduled first. */
   #dueAt(nowMs: number): TimerEntry[] {
     const tick = Math.floor(nowMs / SLOT_MS);
     const before = this.#tick;
@@ -338,7 +338,7 @@ export class TimerWheel {
         if (entry.dueMs <= nowMs) due.push(entry);
       }
     }
-    return due.sort((one, other) => one.dueMs - other.dueMs);
+    return due.reverse().sort((one, other) => one.dueMs - other.dueMs);
   }
 
   /** The earliest due time within a heartbeat from `nowMs`, or the heartbeat's end. */

@@ -280,6 +280,16 @@ Deno.test("TimerWheel sets one timer for any number of entries, for at most 250 
 
 // Clocks
 
+Deno.test("TimerWheel calls entries that are due at one time in the order in which they were scheduled", async () => {
+  const clock = new FakeClock();
+  const wheel = new TimerWheel(clock);
+  const called: string[] = [];
+  for (const name of ["a", "b", "c"]) wheel.after(10, () => called.push(name));
+  for (const name of ["d", "e", "f"]) wheel.deadline(10, () => called.push(name));
+  await clock.advance(20);
+  assertEquals(called.join(), "a,b,c,d,e,f");
+});
+
 Deno.test("TimerWheel calls a deadline after a busy event loop could read its sockets", () => {
   const { clock, wheel } = setUp();
   const order: string[] = [];
