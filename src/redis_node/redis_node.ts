@@ -53,10 +53,10 @@ import { ADOPT, GIVE_BACK } from "./scripts/adopt.ts";
 import { EXTEND } from "./scripts/extend.ts";
 import { ACQUIRE_COUNTED, RAISE } from "./scripts/fencing.ts";
 import { ACQUIRE_ANY } from "./scripts/pool.ts";
-import { QUEUE_TTL_MS, queuePosition } from "./scripts/queue.ts";
+import { QUEUE_TTL_MS, queued, queuePosition } from "./scripts/queue.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED } from "./scripts/readers.ts";
 import { KEEP, RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
-import { isNumber, type Operation, type Release, type Script } from "./scripts/script.ts";
+import { isNumber, type Operation, type Release } from "./scripts/script.ts";
 
 /**
  * Most requests of a group: it holds a server for a third of a millisecond at most, and its keys
@@ -229,19 +229,28 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
       : sharedCommand(operation, request, group);
     if (sha1) this.#sentScripts.add(sha1);
     const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
-    if (!guarded) return this.connection.submit(command, this, nodeIndex);
-    // one of its own, for the vote, with the bytes that all nodes have in common
-    const own = new RequestCommand(operation, request, group, command.whole);
-    own.bytes = command.bytes;
-    const withheld = own.withheld = { request, nodeIndex };
-    this.connection.submit(own, this, nodeIndex);
-    command.bytes = own.bytes;
+    if (guarded) this.#sendGuarded(command, nodeIndex);
+    else this.connection.submit(command, this, nodeIndex);
+  }
+
+  /** Apart from `#send`, which would cost memory with closures in it. */
+  #sendGuarded(command: RequestCommand, nodeIndex: number): void {
+    const withheld: WithheldVote = { request: command.request, nodeIndex };
+    this.connection.submit(command, {
+      onReply: (reply) => this.onReply(reply, command, nodeIndex, withheld),
+      onFailure: (error) => this.onFailure(error, command, nodeIndex),
+    }, nodeIndex);
     this.#guard ??= new RestartGuard(this.server, this.connection, this.#onEvent);
     this.#guard.askBehind(withheld);
   }
 
-  /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, command: RequestCommand, nodeIndex: number): void {
+  /** Part of {@linkcode ReplyReceiver}; the guard withholds the vote if there is `withheld`. */
+  onReply(
+    reply: RawReply,
+    command: RequestCommand,
+    nodeIndex: number,
+    withheld?: WithheldVote,
+  ): void {
     const { operation, request, group, whole } = command;
     const { sha1 } = operation;
     // as `#send` did; but `onOpen`, which forgets scripts, comes after the first commands were sent
@@ -255,7 +264,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     } else {
       const { length } = request.keys;
       const answer = operation.eachKey && length > 1 ? replyForAll(reply, length) : reply;
-      this.#onAnswer(answer, operation, request, nodeIndex, command.withheld);
+      this.#onAnswer(answer, operation, request, nodeIndex, withheld);
     }
   }
 
@@ -367,10 +376,10 @@ export function acquireOperation(
   { keys, counterHint, pool, mode }: QuorumRequest,
   queues: boolean,
 ): Operation {
-  if (mode) return queues ? ACQUIRE_SHARED : ACQUIRE_SHARED_NOW;
-  if (pool) return queues ? ACQUIRE_ANY : ACQUIRE_ANY_NOW;
-  if (queues) return ACQUIRE_OR_WAIT;
-  if (keys.length > 1) return ACQUIRE_ALL_NOW;
+  if (mode) return queues ? QUEUED_SHARED : ACQUIRE_SHARED;
+  if (pool) return queues ? QUEUED_ANY : ACQUIRE_ANY;
+  if (queues) return QUEUED_PLAIN;
+  if (keys.length > 1) return ACQUIRE_OR_WAIT;
   return counterHint === undefined ? ACQUIRE : ACQUIRE_COUNTED;
 }
 
@@ -381,14 +390,9 @@ const ACQUIRE: Operation = {
   read: (reply) => reply === "OK" ? GRANTED : reply === null ? DENIED : undefined,
 };
 
-const ACQUIRE_ALL_NOW = /* @__PURE__ */ withoutQueue(ACQUIRE_OR_WAIT);
-const ACQUIRE_ANY_NOW = /* @__PURE__ */ withoutQueue(ACQUIRE_ANY);
-const ACQUIRE_SHARED_NOW = /* @__PURE__ */ withoutQueue(ACQUIRE_SHARED);
-
-/** The same for a caller that does not stand in queues. */
-function withoutQueue(operation: Operation): Operation {
-  return { ...operation, queues: false };
-}
+const QUEUED_PLAIN = /* @__PURE__ */ queued(ACQUIRE_OR_WAIT);
+const QUEUED_ANY = /* @__PURE__ */ queued(ACQUIRE_ANY);
+const QUEUED_SHARED = /* @__PURE__ */ queued(ACQUIRE_SHARED);
 
 /** How a release is put to a node now. */
 export function releaseOperation(
@@ -423,8 +427,6 @@ export class RequestCommand implements LockCommand {
   /** Whether its script goes out whole. */
   readonly whole: boolean;
   bytes: LockCommand["bytes"] = undefined;
-  /** Where its vote waits, if the guard withholds that. */
-  declare withheld?: WithheldVote;
 
   constructor(
     operation: Operation,
@@ -441,8 +443,15 @@ export class RequestCommand implements LockCommand {
   /** Made when it is sent: a release that has keys live on says how long that is from then on. */
   get args(): readonly string[] {
     const { operation, request, group, whole } = this;
-    if (!group) return commandOf(operation, request, whole);
-    return callOf(operation as Script, this.keys, group.flatMap(operation.argv), whole);
+    const { source, sha1, argv } = operation;
+    const rest = group ? group.flatMap(argv) : argv(request);
+    if (sha1 === undefined) return rest;
+    const call = whole ? "EVAL" : "EVALSHA";
+    const script = whole ? source! : sha1;
+    const { keys } = this;
+    // A literal, because every lock ends with this, and spread arguments take more memory.
+    if (keys.length === 1 && rest.length === 1) return [call, script, "1", keys[0], rest[0]];
+    return [call, script, String(keys.length), ...keys, ...rest];
   }
 
   get keys(): readonly string[] {
@@ -463,36 +472,6 @@ function sharedCommand(
   const isSame = shared instanceof RequestCommand && shared.operation === operation &&
     (shared.group === group || isEqual(shared.group, group));
   return isSame ? shared : request.shared = new RequestCommand(operation, request, group);
-}
-
-/**
- * The command of an operation: its name and its arguments.
- *
- * @param operation The operation.
- * @param content What it is about.
- * @param whole Whether its script goes out whole, and not by its digest.
- */
-export function commandOf<Content extends Pick<QuorumRequest, "keys" | "pool">>(
-  operation: Operation<Content>,
-  content: Content,
-  whole: boolean,
-): string[] {
-  const rest = operation.argv(content);
-  if (operation.sha1 === undefined) return rest;
-  return callOf(operation as Script, keysOf(content), rest, whole);
-}
-
-function callOf(
-  { source, sha1 }: Script,
-  keys: readonly string[],
-  rest: readonly string[],
-  whole: boolean,
-): string[] {
-  const call = whole ? "EVAL" : "EVALSHA";
-  const script = whole ? source : sha1;
-  // A literal, because every lock ends with this, and spread arguments take more memory.
-  if (keys.length === 1 && rest.length === 1) return [call, script, "1", keys[0], rest[0]];
-  return [call, script, String(keys.length), ...keys, ...rest];
 }
 
 /** What comes with an outcome that was read from a reply; see `outcome.ts`. */

@@ -12,10 +12,10 @@ import { ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
 import {
   acquireOperation,
-  commandOf,
   detailOf,
   releaseOperation,
   replyForAll,
+  RequestCommand,
 } from "../../src/redis_node/redis_node.ts";
 import { ADOPT } from "../../src/redis_node/scripts/adopt.ts";
 import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
@@ -134,7 +134,7 @@ export class KeyspaceNode implements QuorumNode {
   /** Has the holder of `key` release it. */
   free(key = "a"): void {
     const content = { keys: [key], value: this.holder(key) ?? "" };
-    this.#server.send(commandBytes(commandOf(releaseOperation(content), content, true)));
+    this.#server.send(commandBytes(wordsOf(releaseOperation(content), content)));
   }
 
   /** Forgets everything, as a server that restarts without its data. */
@@ -321,7 +321,7 @@ export class KeyspaceNode implements QuorumNode {
   leaveQueue(keys: readonly string[], ticketId: string): void {
     this.leaves.push(ticketId);
     const release = { keys, value: ticketId, ticket: { ...ticketOf(), ticketId } };
-    this.#server.send(commandBytes(commandOf(RELEASE_QUEUED, release, true)));
+    this.#server.send(commandBytes(wordsOf(RELEASE_QUEUED, release)));
   }
 
   close(): Promise<void> {
@@ -338,7 +338,7 @@ export class KeyspaceNode implements QuorumNode {
     this.#note(kind, request);
     if (this.closed > 0) return this.#fail(request, nodeIndex, "closed");
     const mode = this.modes[kind] ?? this.mode;
-    const command = commandBytes(commandOf(operation, this.#known(request), true));
+    const command = commandBytes(wordsOf(operation, this.#known(request)));
     const act = () => {
       if (mode === "fail" || this.closed > 0) {
         return this.#fail(request, nodeIndex, "down");
@@ -401,4 +401,10 @@ export class KeyspaceNode implements QuorumNode {
     if (ms > 0) this.#clock.setTimer(act, ms);
     else queueMicrotask(act);
   }
+}
+
+/** The command of an operation, with its script whole. */
+export function wordsOf<Content>(operation: LockOperation<Content>, content: Content) {
+  const parts = [operation as LockOperation, content as QuorumRequest] as const;
+  return new RequestCommand(...parts, undefined, true).args;
 }

@@ -3,22 +3,9 @@
  *
  * @module
  */
-import { type Outcome, QUEUED } from "../../quorum/outcome.ts";
-import type { QuorumRequest } from "../../quorum/quorum_node.ts";
-import type { RawReply } from "../../redis/reply.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import { ASK_LUA, isPosition, POSITION_LENGTH } from "./queue.ts";
-import { acquireArgs, lua, type Operation, readAcquired, type ScriptOperation } from "./script.ts";
-
-/** As {@linkcode readAcquired}, and reads the position of a caller that stands in queues. */
-export function readQueued(
-  this: Operation,
-  reply: RawReply,
-  request: QuorumRequest,
-): Outcome | undefined {
-  if (this.queues && isPosition(reply, POSITION_LENGTH)) return QUEUED;
-  return readAcquired.call(this, reply, request);
-}
+import { ASK_LUA } from "./queue.ts";
+import { acquireArgs, lua, readAcquired, type ScriptOperation } from "./script.ts";
 
 /**
  * Puts the ticket into the queues of the keys that are in its way: those that are held, and those
@@ -80,7 +67,6 @@ end`;
  */
 export const ACQUIRE_OR_WAIT: ScriptOperation = {
   kind: "acquire",
-  queues: true,
   argv: acquireArgs,
   source: /* @__PURE__ */ lua(
     FENCE_LUA,
@@ -103,5 +89,5 @@ end
 return grant(KEYS, value, ttl, hint)`,
   ),
   sha1: "aeffc095c4a55b72b05c5529c15ff97bb68500be",
-  read: readQueued,
+  read: readAcquired,
 };

@@ -28,9 +28,7 @@ import {
  */
 export const ADOPT: ScriptOperation = {
   kind: "acquire",
-  argv(request) {
-    return [request.replaces!, ...acquireArgs.call(this, request)];
-  },
+  argv: (request) => [request.replaces!, ...acquireArgs(request)],
   source: /* @__PURE__ */ lua(
     HELD_LUA,
     FENCE_LUA,
@@ -48,9 +46,7 @@ end
 return granted`,
   ),
   sha1: "ad2b2fbd6b286ae4d61e499960accd1b502b41a0",
-  read(reply, request) {
-    return reply === -1 ? MISSING : readAcquired.call(this, reply, request);
-  },
+  read: (reply, request) => reply === -1 ? MISSING : readAcquired(reply, request),
 };
 
 /**

@@ -8,9 +8,9 @@
  *
  * @module
  */
-import { DENIED, QUEUED } from "../../quorum/outcome.ts";
+import { DENIED } from "../../quorum/outcome.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import { ASK_LUA, isPosition, POOL_POSITION_LENGTH } from "./queue.ts";
+import { ASK_LUA } from "./queue.ts";
 import { READERS_LUA } from "./readers.ts";
 import { acquireArgs, isNumber, lua, readAcquired, type ScriptOperation } from "./script.ts";
 
@@ -30,10 +30,7 @@ import { acquireArgs, isNumber, lua, readAcquired, type ScriptOperation } from "
  */
 export const ACQUIRE_ANY: ScriptOperation = {
   kind: "acquire",
-  queues: true,
-  argv(request) {
-    return [String(request.pool!.place + 1), ...acquireArgs.call(this, request)];
-  },
+  argv: (request) => [String(request.pool!.place + 1), ...acquireArgs(request)],
   source: /* @__PURE__ */ lua(
     FENCE_LUA,
     // The key that is asked for, and the ticket in its queue. Without a ticket, ends here.
@@ -120,8 +117,7 @@ return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitM
   ),
   sha1: "cfc4c086e26eafd4507145a70f152a128e231bec",
   read(reply, request) {
-    if (this.queues && isPosition(reply, POOL_POSITION_LENGTH)) return QUEUED;
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
-    return !this.queues && isMask ? DENIED : readAcquired.call(this, reply, request);
+    return isMask ? DENIED : readAcquired(reply, request);
   },
 };

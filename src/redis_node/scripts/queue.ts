@@ -87,8 +87,10 @@ import {
   type QueuePosition,
   splitTicket,
 } from "../../quorum/queue_ticket.ts";
+import type { KeyPool } from "../../quorum/quorum_node.ts";
+import { GRANTED, QUEUED } from "../../quorum/outcome.ts";
 import { type RawReply, textReply } from "../../redis/reply.ts";
-import { isNumber, lua } from "./script.ts";
+import { isNumber, lua, NONE, type ScriptOperation } from "./script.ts";
 
 /** The longest text that may be a lock's value, in bytes: those of lock libraries are shorter. */
 export const VALUE_BYTES_MAX = 999;
@@ -333,10 +335,31 @@ export const POSITION_LENGTH = 8, POOL_POSITION_LENGTH = 10;
 export const TEXT_AT = 6;
 
 /**
+ * An acquisition for a caller that stands in the queues if it is denied. Behind what it gets
+ * otherwise, its script gets the ticket's id, the score that the ticket asks for, and `agreed`; and
+ * it denies by replying the position.
+ */
+export function queued(acquisition: ScriptOperation): ScriptOperation {
+  return {
+    ...acquisition,
+    queues: true,
+    argv(request) {
+      const { ticketId, score, agreed } = request.ticket!;
+      return [...acquisition.argv(request), ticketId, String(score), agreed ? "1" : NONE];
+    },
+    read(reply, request) {
+      if (isPosition(reply, request.pool)) return QUEUED;
+      return acquisition.read(reply, request) === GRANTED ? GRANTED : undefined;
+    },
+  };
+}
+
+/**
  * Whether a reply is a position in queues: integers, and a value, which a client that turns texts
  * into numbers may have turned into one.
  */
-export function isPosition(reply: RawReply, length: number): boolean {
+function isPosition(reply: RawReply, pool: KeyPool | undefined): boolean {
+  const length = pool ? POOL_POSITION_LENGTH : POSITION_LENGTH;
   return Array.isArray(reply) && reply.length === length &&
     reply.every((part, index) => index === TEXT_AT ? !Array.isArray(part) : isNumber(part));
 }

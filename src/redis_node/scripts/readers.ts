@@ -24,10 +24,10 @@
  *
  * @module
  */
-import { JOIN_LUA, readQueued } from "./acquire.ts";
+import { JOIN_LUA } from "./acquire.ts";
 import { extendArgs, readExtended } from "./extend.ts";
 import { ASK_LUA, QUEUE_LUA } from "./queue.ts";
-import { lua, NONE, type ScriptOperation, ticketArgs } from "./script.ts";
+import { lua, NONE, readAcquired, type ScriptOperation } from "./script.ts";
 
 /** What a key reads while readers hold it. */
 export const SHARED = "hasp:shared";
@@ -97,20 +97,15 @@ end`,
  * their queues. A key that is not free must be held by readers, and no writer may be ahead of the
  * caller: beside readers it is the writer's turn until its wait is over. It shortens no deadline,
  * because it may come twice, and late. Returns what {@linkcode ACQUIRE_OR_WAIT} returns, but no
- * counter. In place of a ticket there is an empty text if the caller does not queue, and nothing if
- * it passes those that wait.
+ * counter.
  *
- * A caller that does not queue waits for the turn of writers as well: else those that only try
- * would pass a writer that has just been notified, again and again.
+ * A caller without a ticket waits for the turn of writers as well, unless it `passes` them: else
+ * those that only try would pass a writer that has just been notified, again and again.
  */
 export const ACQUIRE_SHARED: ScriptOperation = {
   kind: "acquire",
-  queues: true,
-  argv({ value, ttlMs, ticket, entersAtOnce }) {
-    const queueArgs = this.queues ? ticketArgs(ticket!) : entersAtOnce ? [] : [NONE];
-    return [value, String(ttlMs), ...queueArgs];
-  },
-  read: readQueued,
+  argv: ({ value, ttlMs, entersAtOnce }) => [value, String(ttlMs), entersAtOnce ? "1" : NONE],
+  read: readAcquired,
   source: /* @__PURE__ */ lua(
     ASK_LUA,
     READERS_LUA,
@@ -136,7 +131,8 @@ export const ACQUIRE_SHARED: ScriptOperation = {
 end`,
     // Finds out whether a writer holds a key. Without a clock, the script ends here: it has changed
     // nothing.
-    `local value, ttl, ticket, asked, agreed = unpack(ARGV)
+    `local value, ttl, passes, ticket, asked, agreed = unpack(ARGV)
+local own = ticket or ''
 local now = nowMs()
 if not now then return time end
 local blocked, found, turnsMs = false, {}, {}
@@ -146,20 +142,19 @@ for index, key in ipairs(KEYS) do
 end`,
     // Finds out whether a writer is ahead: on a free key it may be overtaken, beside readers not.
     // If one beside readers was gone, others may enter.
-    `if ticket and not blocked then
+    `if passes == '' and not blocked then
   for index, key in ipairs(KEYS) do
-    local writer, dropped = writerAhead(key, ticket)
+    local writer, dropped = writerAhead(key, own)
     if found[index] then
-      if dropped then notifyReaders(key, ticket) end
+      if dropped then notifyReaders(key, own) end
       turnsMs[key] = writer and remainingMs(writer)
       blocked = blocked or writer
     elseif writer then
-      turnsMs[key] = contendFor(key, ticket, asked, agreed)
+      turnsMs[key] = contendFor(key, own, asked, agreed)
       blocked = blocked or turnsMs[key] > 0
     end
   end
-end
-if ticket == '' then ticket = nil end`,
+end`,
     // Enters, and notifies the readers that may enter next. Four if the key was free; else only the
     // fourth, because the reader that entered before has notified the three ahead of that. And
     // those around its own rank, if it has passed so many that all of them may be stopped. If the
@@ -186,7 +181,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "a97271080dadef431310e867709f21ae39e704b4",
+  sha1: "f028ad2e81b8217dc5c0e216e0591de287df9959",
 };
 
 /**

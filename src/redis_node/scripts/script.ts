@@ -53,7 +53,6 @@
  */
 import { DENIED, GRANTED, isCount, type Outcome } from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
-import type { QueueTicket } from "../../quorum/queue_ticket.ts";
 import type { RawReply } from "../../redis/reply.ts";
 
 /** A script, and the digest that `EVALSHA` calls it by. */
@@ -86,10 +85,7 @@ export interface Operation<Content = QuorumRequest> extends Partial<Script> {
    * takes back is sent again if it failed; what sets or extends is refused if there is no room.
    */
   readonly kind: "acquire" | "extend" | "raise" | "release";
-  /**
-   * Whether it puts the request's ticket in the queues if it denies. `argv` and `read` look at it,
-   * because a copy without it is for callers that do not stand in queues (`redis_node.ts`).
-   */
+  /** Whether it puts the request's ticket in the queues if it denies (`queued` in `queue.ts`). */
   readonly queues?: boolean;
   /**
    * Whether its script does the same for each key, and replies a list if there are several. So it
@@ -97,8 +93,7 @@ export interface Operation<Content = QuorumRequest> extends Partial<Script> {
    */
   readonly eachKey?: boolean;
   /**
-   * `ARGV`: what its script gets behind the keys. Without a script, the whole command. Where it is
-   * for `eachKey`, it does without `this`.
+   * `ARGV`: what its script gets behind the keys. Without a script, the whole command.
    */
   argv(content: Content): string[];
   /**
@@ -121,26 +116,17 @@ export function oneOf(...outcomes: readonly Outcome[]): Operation<unknown>["read
   return (reply) => isNumber(reply) ? outcomes[reply] : undefined;
 }
 
-/**
- * `ARGV` of an acquisition: value, TTL, the hint of a fencing token or an empty text, and what is
- * said of a ticket that is to stand in queues: its id, the score that it asks for, and `agreed`.
- */
-export function acquireArgs(this: Operation, request: QuorumRequest): string[] {
-  const { value, ttlMs, counterHint, ticket } = request;
-  const hint = counterHint === undefined ? NONE : String(counterHint);
-  return [value, String(ttlMs), hint, ...this.queues ? ticketArgs(ticket!) : []];
+/** `ARGV` of an acquisition: value, TTL, and the hint of a fencing token or an empty text. */
+export function acquireArgs({ value, ttlMs, counterHint }: QuorumRequest): string[] {
+  return [value, String(ttlMs), counterHint === undefined ? NONE : String(counterHint)];
 }
 
-/**
- * Reads a grant: 1, or with fencing tokens the counter; and a denial: 0, unless the caller stands
- * in queues, so that its position denies.
- */
+/** Reads a denial: 0; and a grant: 1, or with fencing tokens the counter. */
 export function readAcquired(
-  this: Operation,
   reply: RawReply,
   { counterHint }: QuorumRequest,
 ): Outcome | undefined {
-  if (reply === 0 && !this.queues) return DENIED;
+  if (reply === 0) return DENIED;
   return (counterHint === undefined ? reply === 1 : isCount(reply)) ? GRANTED : undefined;
 }
 
@@ -151,8 +137,3 @@ export function isNumber(reply: RawReply): reply is number {
 
 /** In place of an argument that a script does without. */
 export const NONE = "";
-
-/** What a script gets of a ticket: its id, the score that it asks for, and `agreed`. */
-export function ticketArgs({ ticketId, score, agreed }: QueueTicket): string[] {
-  return [ticketId, String(score), agreed ? "1" : NONE];
-}

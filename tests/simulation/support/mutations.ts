@@ -268,7 +268,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
     "a dead first in the queue holds readers back",
     ["      if gone(ticket) then", "      if false then"],
     ["if writes and gone(ticket) then", "if false then"],
-    ["if dropped then notifyReaders(key, ticket) end", ""],
+    ["if dropped then notifyReaders(key, own) end", ""],
   ],
   "any-key-of-a-pool-counts": [
     "a node grants whichever key of a pool is free",

@@ -1,5 +1,5 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { commandOf, releaseOperation } from "../../../src/redis_node/redis_node.ts";
+import { releaseOperation } from "../../../src/redis_node/redis_node.ts";
 import { PendingReleases } from "../../../src/redis_node/pending_releases.ts";
 import { GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
 import { KEEP, RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
@@ -7,6 +7,7 @@ import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeRequest, TICKET_ID, ticketOf } from "../../support/fake_request.ts";
 import { PING, wire } from "../../support/fake_transport.ts";
+import { wordsOf } from "../../support/keyspace_node.ts";
 import {
   groupRelease,
   laterRelease,
@@ -103,7 +104,7 @@ Deno.test("keys expire at once if the time for which they live on is over when t
   const release = { keys: ["k"], value: "v", mode: "shared", keptMs: () => leftMs } as const;
   const operation = releaseOperation(release);
   leftMs = -5; // a server that has forgotten the script is sent it again
-  assertEquals(commandOf(operation, release, true).slice(2), ["1", "k", "v", "1"]);
+  assertEquals(wordsOf(operation, release).slice(2), ["1", "k", "v", "1"]);
 });
 
 test.opened("RedisNode denies the end of keys that are to live on, but are gone", async (bench) => {
