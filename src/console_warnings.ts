@@ -58,8 +58,7 @@ export function watchNodes(wheel: TimerWheel, nodeCount: number): EventListener 
 export function warnOfFailedTerm(event: Extract<RedlockEvent, { type: "lead-failed" }>): void {
   const { resources, error, delayMs } = event;
   const next = `The next term begins in ${(delayMs / 1_000).toFixed(1)} s`;
-  const text = `@hasp/redlock: A term with ${lockName(resources)} failed. ${next}.`;
-  callIsolated((line) => globalThis.console?.warn(line, error), text);
+  warn(`@hasp/redlock: A term with ${lockName(resources)} failed. ${next}.`, error);
 }
 
 /**
@@ -106,6 +105,10 @@ function text(what: string, effect: string): string {
 export function warnOnce(owner: Owner, text: string): void {
   if (owner.closed || warned.has(owner)) return;
   warned.add(owner);
+  warn(text);
+}
+
+function warn(...data: unknown[]): void {
   // a program may have replaced the console
-  callIsolated((line) => globalThis.console?.warn(line), text);
+  callIsolated((data) => globalThis.console?.warn(...data), data);
 }

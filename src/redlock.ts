@@ -18,7 +18,7 @@ import { ATTEMPT, checkAbilities, checkNodes, takeNodes } from "./client_nodes.t
 import { ClientState } from "./lock/client_state.ts";
 import { processName } from "./process_name.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
-import { typeError } from "./validate.ts";
+import { check, NAME, typeError } from "./validate.ts";
 
 /** Nodes of this library, which need no adapter, and their timer wheel. */
 type OwnNodes = Pick<ClientState, "wheel" | "nodes">;
@@ -374,9 +374,7 @@ export function findKey(
   others?: readonly string[],
 ): { readonly key: string; readonly nodeTimeoutMs: number } {
   const { keyPrefix, nodeTimeoutMs } = defaults.resolve(`${verb} lock`, options, others);
-  if (typeof resource !== "string" || resource === "") {
-    throw typeError(`${verb} lock`, "'resource' must be a non-empty string");
-  }
+  check(`${verb} lock`, "resource", resource, NAME);
   checkResources(`${verb} lock`, resource, keyPrefix);
   if (client.closed) throw undecided(verb, client, resource);
   return { key: keyPrefix + resource, nodeTimeoutMs };

@@ -5,7 +5,7 @@
  * @module
  */
 import { quoted } from "./printable.ts";
-import { check, KEY_TEXT, numberThat, rangeError, typeError } from "./validate.ts";
+import { check, isName, KEY_TEXT, NAME, numberThat, rangeError, typeError } from "./validate.ts";
 
 /**
  * Most resources of one lock: each is a key of one script, and a script blocks its node while it
@@ -51,9 +51,7 @@ const SEPARATOR = "\udc00";
  * @experimental until 1.0
  */
 export function slots(name: string, count: number): string[] {
-  if (typeof name !== "string" || name === "") {
-    throw typeError("name slots", "'name' must be a non-empty string");
-  }
+  check("name slots", "name", name, NAME);
   const rule = `must be an integer from 1 to ${POOL_MAX}`;
   const isCount = (value: number) => Number.isInteger(value) && value >= 1 && value <= POOL_MAX;
   check("name slots", "count", count, numberThat(rule, isCount));
@@ -104,10 +102,6 @@ export function checkResources(
     throw typeError(attempt, `resource ${quoted(twice)} is listed twice`);
   }
   return resources;
-}
-
-function isName(name: unknown): boolean {
-  return typeof name === "string" && name !== "";
 }
 
 /** Whether no lock may have a key. */

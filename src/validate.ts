@@ -12,9 +12,15 @@ import { quoted } from "./printable.ts";
  * @param attempt The call that fails otherwise, for messages: `acquire lock`.
  * @param options What the caller passed.
  * @param names The names of all valid options.
+ * @param prefix What stands before a name in a message.
  * @throws {TypeError} If `options` is not an object, or an option is unknown.
  */
-export function checkOptions(attempt: string, options: unknown, names: readonly string[]): void {
+export function checkOptions(
+  attempt: string,
+  options: unknown,
+  names: readonly string[],
+  prefix = "",
+): void {
   if (typeof options !== "object" || options === null) {
     const current = options === null ? "value is null" : `type is '${typeof options}'`;
     // node-redlock and others take the TTL in this place.
@@ -24,7 +30,8 @@ export function checkOptions(attempt: string, options: unknown, names: readonly 
   }
   for (const name in options) {
     if (names.includes(name)) continue;
-    throw typeError(attempt, `option '${name}' is unknown: valid options are ${names.join(", ")}`);
+    const rule = `is unknown: valid options are ${names.join(", ")}`;
+    throw typeError(attempt, `option '${prefix}${name}' ${rule}`);
   }
 }
 
@@ -63,14 +70,18 @@ export function check(attempt: string, name: string, value: unknown, rule: Rule)
   throw rangeError(attempt, name, text!, value as number | string);
 }
 
-/** Checks those of some values that have a rule; `undefined` passes: it means the default. */
+/**
+ * Checks those of some values that have a rule; `undefined` passes: it means the default. `prefix`
+ * stands before a name in a message.
+ */
 export function checkAll(
   attempt: string,
   values: Readonly<Record<string, unknown>>,
   rules: Rules,
+  prefix = "",
 ): void {
   for (const name in rules) {
-    if (values[name] !== undefined) check(attempt, name, values[name], rules[name]);
+    if (values[name] !== undefined) check(attempt, prefix + name, values[name], rules[name]);
   }
 }
 
@@ -99,6 +110,7 @@ export const POSITIVE: Rule = /* @__PURE__ */ numberThat(
   "must be a finite number greater than 0",
   (value) => value > 0 && value < Infinity,
 );
+export const NAME: Rule = { text: "must be a non-empty string", holds: isName, isForm: true };
 /** A text that becomes a part of a key. UTF-8 has no lone surrogates: two keys would be one. */
 export const KEY_TEXT: Rule = {
   type: "string",
@@ -113,6 +125,10 @@ export const SIGNAL: Rule = {
     [signal?.addEventListener, signal?.throwIfAborted].every((it) => typeof it === "function"),
   isForm: true,
 };
+
+export function isName(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
+}
 
 /** The error of an argument of the wrong type or form. */
 export function typeError(attempt: string, why: string): TypeError {

@@ -9,6 +9,7 @@ import {
   checkAll,
   checkOptions,
   FUNCTION,
+  NAME,
   POSITIVE,
   type Rules,
 } from "../validate.ts";
@@ -100,9 +101,7 @@ export function resolveNodeOptions(
   const attempt = "create node";
   checkOptions(attempt, options, ["name", "send", ...Object.keys(RULES)]);
   const { name, send, pipeline, subscribe, resends = true, timeoutMs = TIMEOUT_MS } = options;
-  if (typeof name !== "string" || name === "") {
-    throw new TypeError(`Cannot ${attempt} as 'name' must be a non-empty string`);
-  }
+  check(attempt, "name", name, NAME);
   check(attempt, "send", send, FUNCTION);
   checkAll(attempt, { pipeline, subscribe, resends, timeoutMs }, RULES);
   return { name, send, pipeline, subscribe, resends, timeoutMs };

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ConnectTarget } from "../transport/transport.ts";
 
 /** The port of a Redis server if the address has none. */
 const DEFAULT_PORT = 6379;
@@ -83,16 +84,12 @@ export interface AddressParts {
   tls?: object | boolean | null | undefined;
 }
 
+type TlsTarget = Extract<ConnectTarget, { kind: "tls" }>;
+
 /** A server's address, taken apart. */
 export interface RedisAddress {
-  /** Plain TCP, TLS over TCP, or a Unix domain socket. */
-  readonly kind: "tcp" | "tls" | "unix";
-  /** Host name or IP address, without brackets; empty for a socket. */
-  readonly hostname: string;
-  /** The TCP port; 0 for a socket. */
-  readonly port: number;
-  /** The socket's path; empty for TCP. */
-  readonly path: string;
+  /** Where it is, without the settings of TLS. A host name or IP address has no brackets. */
+  readonly target: Exclude<ConnectTarget, TlsTarget> | Omit<TlsTarget, "tls">;
   /** The ACL user; `undefined` for the default user. */
   readonly username: string | undefined;
   /** The password; `undefined` if the address has none. */
@@ -220,7 +217,7 @@ function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
   const database = databaseNumber(url.pathname.replace(/^\//u, ""));
   const server = `${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
   const name = `${url.protocol}//${server}${database ? `/${database}` : ""}`;
-  return { kind, hostname, port, path: "", ...credentialsIn(url), database, name, server };
+  return { target: { kind, hostname, port }, ...credentialsIn(url), database, name, server };
 }
 
 /**
@@ -248,16 +245,8 @@ function unixAddress(url: URL): RedisAddress {
   }
   const database = databaseNumber(url.searchParams.get("db") ?? "");
   const name = `redis+unix://${path}${database ? `?db=${database}` : ""}`;
-  return {
-    kind: "unix",
-    hostname: "",
-    port: 0,
-    path,
-    ...credentialsIn(url),
-    database,
-    name,
-    server: path,
-  };
+  const target = { kind: "unix", path } as const;
+  return { target, ...credentialsIn(url), database, name, server: path };
 }
 
 type Credentials = Pick<RedisAddress, "username" | "password" | "secrets">;

@@ -7,13 +7,14 @@ import type { GetCredentials } from "../credentials.ts";
 import { connect as connectDefault } from "../transport/default.ts";
 import type { Connect, TlsOptions } from "../transport/transport.ts";
 import {
-  check,
   checkAll,
   checkOptions,
   FUNCTION,
+  NAME,
   POSITIVE,
   type Rule,
   type Rules,
+  typeError,
 } from "../validate.ts";
 import type { RedisAddress } from "./address.ts";
 import type { ConnectionOptions } from "./connection.ts";
@@ -100,17 +101,13 @@ export type ConnectOptions = Pick<
   "connectTimeoutMs" | "tls" | "clientName" | "credentials" | "connect"
 >;
 
-/** The names of {@linkcode ConnectOptions}. */
-export const CONNECT_OPTION_NAMES = [
-  "connectTimeoutMs",
-  "tls",
-  "clientName",
-  "credentials",
-  "connect",
-] as const;
-
 const CONNECT_RULES: Rules = {
   connectTimeoutMs: POSITIVE,
+  tls: {
+    text: "must be an object",
+    holds: (tls: unknown) => typeof tls === "object" && tls !== null,
+    isForm: true,
+  },
   // The server refuses another name too, but only once it is connected to.
   clientName: {
     type: "string",
@@ -120,6 +117,9 @@ const CONNECT_RULES: Rules = {
   credentials: FUNCTION,
   connect: FUNCTION,
 };
+
+/** The names of {@linkcode ConnectOptions}. */
+export const CONNECT_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(CONNECT_RULES);
 
 /** The call that fails if an option is wrong, for messages. */
 const ATTEMPT = "connect to Redis";
@@ -136,7 +136,7 @@ export function resolveConnectOptions(
 ): Pick<ConnectionOptions, keyof ConnectOptions> {
   const { connectTimeoutMs = CONNECT_TIMEOUT_MS, tls, clientName, credentials } = options;
   const { connect = connectDefault } = options;
-  checkAll(ATTEMPT, { connectTimeoutMs, clientName, credentials, connect }, CONNECT_RULES);
+  checkAll(ATTEMPT, { connectTimeoutMs, tls, clientName, credentials, connect }, CONNECT_RULES);
   const ownTls = tls === undefined ? {} : checkTls(tls, addresses);
   return { connectTimeoutMs, tls: ownTls, clientName, credentials, connect };
 }
@@ -152,6 +152,12 @@ const LIMIT: Rule = {
   text: "must be greater than 0",
   holds: (it: number) => it > 0,
 };
+const LIMIT_RULES: Rules = {
+  stallTimeoutMs: LIMIT,
+  replyTimeoutMs: LIMIT,
+  replyBytesMax: LIMIT,
+  replyElementsMax: LIMIT,
+};
 
 /**
  * Fills in the defaults of the client's options and checks them.
@@ -163,8 +169,7 @@ export function resolveClientOptions(
   options: ClientOptions = {},
   addresses: readonly RedisAddress[] = [],
 ): ConnectionOptions {
-  const limitNames = ["stallTimeoutMs", "replyTimeoutMs", "replyBytesMax", "replyElementsMax"];
-  checkOptions(ATTEMPT, options, [...CONNECT_OPTION_NAMES, ...limitNames]);
+  checkOptions(ATTEMPT, options, [...CONNECT_OPTION_NAMES, ...Object.keys(LIMIT_RULES)]);
   const {
     stallTimeoutMs = STALL_TIMEOUT_MS,
     replyTimeoutMs = REPLY_TIMEOUT_STALLS * stallTimeoutMs,
@@ -172,46 +177,39 @@ export function resolveClientOptions(
     replyElementsMax = REPLY_ELEMENTS_MAX,
   } = options;
   const limits = { stallTimeoutMs, replyTimeoutMs, replyBytesMax, replyElementsMax };
-  for (const [name, value] of Object.entries(limits)) check(ATTEMPT, name, value, LIMIT);
+  checkAll(ATTEMPT, limits, LIMIT_RULES);
   return { ...resolveConnectOptions(options, addresses), ...limits };
 }
 
-const TLS_NAMES: readonly (keyof TlsOptions)[] = ["caCerts", "cert", "key", "serverName"];
+/** A path would be ignored: Node then calls the server's certificate self-signed. */
+const isPem = (value: unknown): boolean =>
+  typeof value === "string" && value.includes("-----BEGIN");
+const PEM: Rule = { text: "must be a PEM text", holds: isPem, isForm: true };
+const TLS_RULES: Rules = {
+  caCerts: {
+    text: "must be an array of PEM texts",
+    holds: (texts: unknown) => Array.isArray(texts) && texts.every(isPem),
+    isForm: true,
+  },
+  cert: PEM,
+  key: PEM,
+  serverName: NAME,
+};
 
 /**
  * Returns one copy for all connections, because transports cache what they derive from it; of
  * inherited settings too.
  */
 function checkTls(tls: TlsOptions, addresses: readonly RedisAddress[]): TlsOptions {
-  if (typeof tls !== "object" || tls === null) throw invalid("'tls' must be an object");
-  for (const name in tls) {
-    if ((TLS_NAMES as readonly string[]).includes(name)) continue;
-    throw invalid(`option 'tls.${name}' is unknown: valid options are ${TLS_NAMES.join(", ")}`);
-  }
+  checkOptions(ATTEMPT, tls, Object.keys(TLS_RULES), "tls.");
   const { caCerts, cert, key, serverName } = tls;
-  if (caCerts !== undefined && !(Array.isArray(caCerts) && caCerts.every(isPem))) {
-    throw invalid("'tls.caCerts' must be an array of PEM texts");
-  }
-  for (const [name, value] of Object.entries({ cert, key })) {
-    if (value !== undefined && !isPem(value)) throw invalid(`'tls.${name}' must be a PEM text`);
-  }
-  if (serverName !== undefined && !(serverName && typeof serverName === "string")) {
-    throw invalid("'tls.serverName' must be a non-empty string");
-  }
+  checkAll(ATTEMPT, { caCerts, cert, key, serverName }, TLS_RULES, "tls.");
   if ((cert === undefined) !== (key === undefined)) {
-    throw invalid("'tls.cert' and 'tls.key' need each other");
+    throw typeError(ATTEMPT, "'tls.cert' and 'tls.key' need each other");
   }
-  if (!addresses.some(({ kind }) => kind === "tls")) {
-    throw invalid("'tls' needs an address that begins with 'rediss://' or 'valkeys://'");
+  if (!addresses.some(({ target }) => target.kind === "tls")) {
+    const needed = "an address that begins with 'rediss://' or 'valkeys://'";
+    throw typeError(ATTEMPT, `'tls' needs ${needed}`);
   }
   return { caCerts: caCerts && [...caCerts], cert, key, serverName };
-}
-
-/** A path would be ignored: Node then calls the server's certificate self-signed. */
-function isPem(value: unknown): boolean {
-  return typeof value === "string" && value.includes("-----BEGIN");
-}
-
-function invalid(reason: string): TypeError {
-  return new TypeError(`Cannot ${ATTEMPT} as ${reason}`);
 }

@@ -309,8 +309,7 @@ export class Connection implements WireOwner, DialerOwner {
   #giveUp(what: string, cause: Error): void {
     if (!this.open) return this.lose(what, cause);
     this.#state = "ending";
-    this.#downError = this.#error(what, cause);
-    this.#queue.failAll(this.#error(what, cause, "unknown"), this.#downError);
+    this.#failAll(what, cause);
     this.#ending = this.#wheel.after(ENDING_MS, () => this.lose(what, cause));
   }
 
@@ -338,14 +337,19 @@ export class Connection implements WireOwner, DialerOwner {
     const { endedEarly } = this.#dialer;
     if (endedEarly > 1) what += ` right after the login, ${endedEarly} times in a row`;
     this.#state = closing ? "closed" : "down";
-    this.#downError = this.#error(what, cause);
-    const unknown = this.#error(what, cause, "unknown");
     // mutation: no-reconnect
     if (closing) this.#dialer.close();
-    // mutation: sent-commands-count-as-unsent
-    this.#queue.failAll(unknown, this.#downError);
+    const error = this.#failAll(what, cause);
     this.#onDrained?.();
-    if (!down) this.#options.onLost?.(this.#downError);
+    if (!down) this.#options.onLost?.(error);
+  }
+
+  /** Fails all commands, and those that come from now on; returns the error of the latter. */
+  #failAll(what: string, cause?: unknown): ConnectionError {
+    const error = this.#downError = this.#error(what, cause);
+    // mutation: sent-commands-count-as-unsent
+    this.#queue.failAll(this.#error(what, cause, "unknown"), error);
+    return error;
   }
 
   #teardown(): void {
@@ -373,8 +377,7 @@ export class Connection implements WireOwner, DialerOwner {
     }
     this.#teardown();
     this.#state = "closed";
-    this.#downError = undefined; // from here on it is closed, whatever was wrong before
-    queue.failAll(this.#error("was closed", undefined, "unknown"), this.#error("was closed"));
+    this.#failAll("was closed"); // from here on, whatever was wrong before
     const closed = Promise.all([this.#dialer.attempt, wire?.close()]);
     await settledWithin(this.#wheel, closed, CLOSE_GRACE_MS);
   }
@@ -384,9 +387,9 @@ export class Connection implements WireOwner, DialerOwner {
    * ends it when it gets plain text, and one without waits for the rest. A subscription is behind
    * another connection, which works.
    */
-  #tlsHint(kind: RedisAddress["kind"], needs: string): string {
+  #tlsHint(kind: "tcp" | "tls", needs: string): string {
     const { address, awaited } = this.#dialer;
-    const other = this.#known || awaited !== "answer" || address.kind !== kind ||
+    const other = this.#known || awaited !== "answer" || address.target.kind !== kind ||
       this.#options.takesMessage;
     return other ? "" : ` (a server ${needs}://)`;
   }

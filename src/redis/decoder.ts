@@ -26,6 +26,7 @@ export const REPLY_BYTES_MAX = 512 * 1024 * 1024;
 export const REPLY_ELEMENTS_MAX = 1024 * 1024;
 /** Longest line in bytes: a simple string, an error, an integer or a length. */
 export const LINE_BYTES_MAX = 64 * 1024;
+const LONG_LINE = `a line is longer than ${LINE_BYTES_MAX} bytes`;
 /** Deepest nesting of arrays. */
 export const NESTING_MAX = 32;
 
@@ -33,11 +34,9 @@ export const NESTING_MAX = 32;
  * Bytes that are first allocated for a bulk string, so that a false length costs no more than this.
  */
 const BULK_BYTES_FIRST = 64 * 1024;
-const INT64_MIN = -(2n ** 63n);
-const INT64_MAX = 2n ** 63n - 1n;
-const UINT64_MAX = 2 ** 64;
+/** The first number that has more than 64 bits. */
+const INT65 = 2 ** 64;
 
-/** A bulk string outside of bulk strings. */
 const NO_BYTES = new Uint8Array(0);
 
 const CR = 13, LF = 10, PLUS = 43, MINUS = 45, COLON = 58, DOLLAR = 36, ASTERISK = 42;
@@ -77,16 +76,12 @@ export class RespDecoder {
   readonly #bytesMax: number;
   readonly #elementsMax: number;
   readonly #secrets: readonly string[] | undefined;
-  /** The beginning of an incomplete line. */
-  #line: Uint8Array = new Uint8Array(64);
-  #lineLength = 0;
-  /**
-   * The incomplete bulk string, and how many of its bytes were copied; `#bulkLength` is -1 outside
-   * of bulk strings.
-   */
-  #bulk: Uint8Array = NO_BYTES;
+  /** Begins with what has arrived of an incomplete line or bulk string. */
+  #kept: Uint8Array = NO_BYTES;
+  /** How many bytes that is; those of the CR LF behind a bulk string count too. */
+  #keptLength = 0;
+  /** The length of the incomplete bulk string; -1 outside of bulk strings. */
   #bulkLength = -1;
-  #bulkFilled = 0;
   #array: OpenArray | undefined;
   /**
    * Bytes and elements of the incomplete array. The bytes of a bulk string count as soon as its
@@ -139,37 +134,38 @@ export class RespDecoder {
   #takeLine(chunk: Uint8Array, from: number, length: number): number {
     let end = from;
     while (end < length && chunk[end] !== LF) end++;
-    if (end === length) {
-      this.#keepLine(chunk, from, end);
-      return end;
-    }
-    if (this.#lineLength > 0) {
-      this.#keepLine(chunk, from, end);
-      const lineLength = this.#lineLength;
-      this.#lineLength = 0;
-      this.#parseLine(this.#line, 0, lineLength);
-    } else {
+    if (end < length && this.#keptLength === 0) {
       this.#parseLine(chunk, from, end);
+      return end + 1;
     }
+    this.#keep(chunk.subarray(from, end), LINE_BYTES_MAX + 1);
+    if (end === length) return end;
+    const lineLength = this.#keptLength;
+    this.#keptLength = 0;
+    this.#parseLine(this.#kept, 0, lineLength);
     return end + 1;
   }
 
-  #keepLine(chunk: Uint8Array, from: number, end: number): void {
-    const needed = this.#lineLength + end - from;
-    if (needed > LINE_BYTES_MAX + 1) this.#fail(`a line is longer than ${LINE_BYTES_MAX} bytes`);
-    if (needed > this.#line.length) {
-      const grown = new Uint8Array(Math.max(needed, this.#line.length * 2));
-      grown.set(this.#line.subarray(0, this.#lineLength));
-      this.#line = grown;
+  /**
+   * Keeps bytes of an incomplete line or bulk string, which has at most `most`. Allocates twice as
+   * much memory each time, so that the copying is linear.
+   */
+  #keep(bytes: Uint8Array, most: number): void {
+    const needed = this.#keptLength + bytes.length;
+    if (needed > most) this.#fail(LONG_LINE);
+    if (needed > this.#kept.length) {
+      const grown = new Uint8Array(Math.min(Math.max(needed, this.#kept.length * 2), most));
+      grown.set(this.#kept.subarray(0, this.#keptLength));
+      this.#kept = grown;
     }
-    this.#line.set(chunk.subarray(from, end), this.#lineLength);
-    this.#lineLength = needed;
+    this.#kept.set(bytes, this.#keptLength);
+    this.#keptLength = needed;
   }
 
   /** Parses the line in `bytes` from `start` up to its LF at `end`. */
   #parseLine(bytes: Uint8Array, start: number, end: number): void {
     const last = end - 1; // the CR
-    if (last - start > LINE_BYTES_MAX) this.#fail(`a line is longer than ${LINE_BYTES_MAX} bytes`);
+    if (last - start > LINE_BYTES_MAX) this.#fail(LONG_LINE);
     if (last <= start || bytes[last] !== CR) this.#fail("a line does not end in CR LF");
     if (this.#array) this.#count(end + 1 - start);
     switch (bytes[start]) {
@@ -205,10 +201,9 @@ export class RespDecoder {
       return negative && magnitude !== 0 ? -magnitude : magnitude;
     }
     // BigInt() of a line full of digits would take milliseconds.
-    if (magnitude > UINT64_MAX) this.#fail("an integer has more than 64 bits");
-    const exact = BigInt(textOf(bytes.subarray(first, end)));
-    if (exact > (negative ? -INT64_MIN : INT64_MAX)) this.#fail("an integer has more than 64 bits");
-    return negative ? -exact : exact;
+    const exact = BigInt(magnitude > INT65 ? INT65 : textOf(bytes.subarray(start, end)));
+    if (BigInt.asIntN(64, exact) !== exact) this.#fail("an integer has more than 64 bits");
+    return exact;
   }
 
   /** Parses a length up to `most`; -1 stands for null. */
@@ -249,8 +244,7 @@ export class RespDecoder {
     if (length === -1) return this.#complete(null);
     if (this.#array) this.#count(length);
     this.#bulkLength = length;
-    this.#bulkFilled = 0;
-    this.#bulk = new Uint8Array(Math.min(length, BULK_BYTES_FIRST));
+    this.#kept = new Uint8Array(Math.min(length, BULK_BYTES_FIRST));
   }
 
   /**
@@ -259,38 +253,24 @@ export class RespDecoder {
    */
   #takeBulk(chunk: Uint8Array, from: number, length: number): number {
     let at = from;
-    const missing = this.#bulkLength - this.#bulkFilled;
+    const missing = this.#bulkLength - this.#keptLength;
     if (missing > 0) {
-      const taken = Math.min(missing, length - at);
-      this.#growBulk(this.#bulkFilled + taken);
-      this.#bulk.set(chunk.subarray(at, at + taken), this.#bulkFilled);
-      this.#bulkFilled += taken;
-      at += taken;
+      at = Math.min(from + missing, length);
+      this.#keep(chunk.subarray(from, at), this.#bulkLength);
     }
     // CR and LF count as bytes of the string here, because they too may arrive one by one.
-    while (at < length && this.#bulkFilled >= this.#bulkLength) {
-      const expected = this.#bulkFilled === this.#bulkLength ? CR : LF;
+    while (at < length && this.#keptLength >= this.#bulkLength) {
+      const expected = this.#keptLength === this.#bulkLength ? CR : LF;
       if (chunk[at++] !== expected) this.#fail("a bulk string does not end in CR LF");
-      if (++this.#bulkFilled < this.#bulkLength + 2) continue;
-      const bulk = this.#bulk;
-      this.#bulk = NO_BYTES;
+      if (++this.#keptLength < this.#bulkLength + 2) continue;
+      const bulk = this.#kept;
+      this.#kept = NO_BYTES;
+      this.#keptLength = 0;
       this.#bulkLength = -1;
       this.#complete(bulk);
       break;
     }
     return at;
-  }
-
-  /**
-   * Allocates memory for `needed` bytes: twice as much each time, so that the copying is linear.
-   */
-  #growBulk(needed: number): void {
-    if (needed <= this.#bulk.length) return;
-    const grown = new Uint8Array(
-      Math.min(Math.max(needed, this.#bulk.length * 2), this.#bulkLength),
-    );
-    grown.set(this.#bulk.subarray(0, this.#bulkFilled));
-    this.#bulk = grown;
   }
 
   #openArray(length: number): void {

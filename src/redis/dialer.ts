@@ -76,7 +76,8 @@ export class Dialer {
    */
   constructor(address: RedisAddress, options: DialOptions, wheel: TimerWheel, owner: DialerOwner) {
     this.address = address;
-    this.#target = connectTarget(address, options.tls);
+    const { target } = address;
+    this.#target = target.kind === "tls" ? { ...target, tls: options.tls } : target;
     this.#options = options;
     this.#wheel = wheel;
     this.#owner = owner;
@@ -170,15 +171,6 @@ export class Dialer {
   close(): void {
     this.#wheel.cancel(this.#retry);
   }
-}
-
-/** Where the stream to a server leads. */
-function connectTarget(
-  { kind, hostname, port, path }: RedisAddress,
-  tls: TlsOptions,
-): ConnectTarget {
-  if (kind === "unix") return { kind, path };
-  return kind === "tcp" ? { kind, hostname, port } : { kind, hostname, port, tls };
 }
 
 /** An address with the credentials of the next login. */

@@ -47,10 +47,8 @@ const IDLE_MS = 30_000;
 export interface ReplyLimits {
   /** Longest silence while replies are due. */
   readonly stallTimeoutMs: number;
-  /**
-   * Longest wait of a command for its whole reply, also while bytes arrive; no limit by default.
-   */
-  readonly replyTimeoutMs?: number;
+  /** Longest wait of a command for its whole reply, also while bytes arrive. */
+  readonly replyTimeoutMs: number;
 }
 
 /**
@@ -248,7 +246,7 @@ export class Wire {
    */
   #flushing = false;
   #open = true;
-  readonly #limits: Required<ReplyLimits>;
+  readonly #limits: ReplyLimits;
   /** How long it is from one look to the next; `Infinity` until it watches. */
   #lookMs = Infinity;
   #look: TimerEntry | undefined;
@@ -281,8 +279,7 @@ export class Wire {
     this.#owner = owner;
     this.#wheel = wheel;
     this.#decoder = new RespDecoder(owner.onReply, limits);
-    const { stallTimeoutMs, replyTimeoutMs = Infinity } = limits;
-    this.#limits = { stallTimeoutMs, replyTimeoutMs };
+    this.#limits = limits;
     transport.unref?.();
   }
 

@@ -32,6 +32,7 @@ export class StreamBench {
     connect: this.network.connect,
     connectTimeoutMs: 1_000,
     stallTimeoutMs: Infinity,
+    replyTimeoutMs: Infinity,
     tls: {},
     clientName: undefined,
   };

@@ -313,12 +313,12 @@ class TcpProxy implements FaultProxy {
   }
 }
 
-function targetOf({ kind, hostname, port, path }: RedisAddress): ConnectTarget {
-  return kind === "unix" ? { kind, path } : { kind: "tcp", hostname, port };
+function targetOf({ target }: RedisAddress): ConnectTarget {
+  return target.kind === "tls" ? { ...target, kind: "tcp" } : target;
 }
 
-function addressOf({ kind, username = "", password, database }: RedisAddress, port: number) {
-  const scheme = kind === "tls" ? "rediss" : "redis";
+function addressOf({ target, username = "", password, database }: RedisAddress, port: number) {
+  const scheme = target.kind === "tls" ? "rediss" : "redis";
   const credentials = password === undefined
     ? ""
     : `${encodeURIComponent(username)}:${encodeURIComponent(password)}@`;

@@ -19,7 +19,7 @@ const readFile: ReadFile = (path) => {
 };
 
 /** The host of an address. */
-const nameOf = (address: string): string => parseAddress(address).hostname;
+const nameOf = (address: string): string => parseAddress(address).server.replace(/:.*/u, "");
 
 /** Every place; each call leaves out those that it wants to come later. */
 const OPTIONS = { node: ["redis://g"], nodesFile: "/etc/nodes" };

@@ -30,10 +30,12 @@ function parse(address: string): RedisAddress | string {
 
 /** Writes an address in full. */
 function print(address: RedisAddress): string {
-  const { kind, hostname, port, path, username, password, database, name } = address;
-  if (kind === "unix") {
-    return `redis+unix://${path.split("/").map(encodeURIComponent).join("/")}?db=${database}`;
+  const { target, username, password, database, name } = address;
+  if (target.kind === "unix") {
+    const path = target.path.split("/").map(encodeURIComponent).join("/");
+    return `redis+unix://${path}?db=${database}`;
   }
+  const { hostname, port } = target;
   const user = username === undefined && password === undefined
     ? ""
     : `${encodeURIComponent(username ?? "")}:${encodeURIComponent(password ?? "")}@`;
@@ -118,8 +120,8 @@ function assertSound(text: string): RedisAddress | undefined {
     if (text.indexOf("@", secretEnd) > 0) assertEquals(parsed.includes(SECRET), false, parsed);
     return undefined;
   }
-  const { kind, port, database, name, password, username } = parsed;
-  assert(kind === "unix" ? port === 0 : port >= 1 && port <= 65_535);
+  const { target, database, name, password, username } = parsed;
+  assert(target.kind === "unix" || target.port >= 1 && target.port <= 65_535);
   assert(Number.isSafeInteger(database) && database >= 0);
   if (password?.includes(SECRET) || username?.includes(SECRET)) {
     assertEquals([name.includes(SECRET), parsed.server.includes(SECRET)], [false, false]);
@@ -135,8 +137,9 @@ Deno.test("parseAddress() reads any text as an address that it reads again in fu
       if (parsed === undefined) return;
       good++;
       // A path may hold what a URL would resolve, and a socket has no credentials in the URL.
-      if (/\/\.\.?(\/|$)/u.test(parsed.path)) return;
-      const credentials = parsed.kind === "unix"
+      const { target } = parsed;
+      if (target.kind === "unix" && /\/\.\.?(\/|$)/u.test(target.path)) return;
+      const credentials = target.kind === "unix"
         ? { username: undefined, password: undefined }
         : {};
       assertEquals(parse(print(parsed)), { ...parsed, ...credentials }, text);

@@ -7,8 +7,15 @@ import {
   splitAddresses,
 } from "../../../src/redis/address.ts";
 
+type Parts = Partial<Omit<RedisAddress, "target">> & {
+  kind?: "tcp" | "tls";
+  hostname?: string;
+  port?: number;
+  target?: { kind: "unix"; path: string };
+};
+
 /** An address, the name by which it is shown, and what of it is not as in `redis://10.0.0.1`. */
-const GOOD: readonly (readonly [address: string, name: string, parts?: Partial<RedisAddress>])[] = [
+const GOOD: readonly (readonly [address: string, name: string, parts?: Parts])[] = [
   ["redis://10.0.0.1", "redis://10.0.0.1:6379"],
   ["redis://10.0.0.1/", "redis://10.0.0.1:6379"],
   ["redis://10.0.0.1/0", "redis://10.0.0.1:6379"],
@@ -47,27 +54,25 @@ const GOOD: readonly (readonly [address: string, name: string, parts?: Partial<R
     ["redis+unix:///a?db=1&db=2", "/a", 1],
   ] as const).map(([address, path, database = 0]) => {
     const name = `redis+unix://${path}${database ? `?db=${database}` : ""}`;
-    const parts = { kind: "unix", hostname: "", port: 0, path, database, server: path } as const;
+    const parts = { target: { kind: "unix", path }, database, server: path } as const;
     return [address, name, parts] as const;
   }),
 ];
 
 for (const [address, name, parts] of GOOD) {
   Deno.test(`parseAddress() reads ${address}`, () => {
-    const { username = "", password = "" }: Partial<RedisAddress> = parts ?? {};
+    const { kind = "tcp", hostname = "10.0.0.1", port = 6379, ...others }: Parts = parts ?? {};
+    const { username = "", password = "" } = others;
     const expected = {
-      kind: "tcp",
-      hostname: "10.0.0.1",
-      port: 6379,
-      path: "",
+      target: { kind, hostname, port },
       username: undefined,
       password: undefined,
       secrets: [username, password].filter((secret) => secret).sort((a, b) => b.length - a.length),
       database: 0,
       name,
       server: name.replaceAll(/^\w+:\/\/|\/\d+$/gu, ""),
-      ...parts,
-    } as const;
+      ...others,
+    };
     assertEquals(parseAddress(address), expected);
     assertEquals(parseAddress(new URL(address)), expected);
   });
@@ -97,10 +102,9 @@ for (const [parts, url] of PARTS) {
 
 Deno.test("parseAddress() takes the login of a socket from an object, and ignores how a client retries", () => {
   const options = { path: "/r.sock", password: "secret", lazyConnect: true, retryStrategy() {} };
-  const { kind, path, password, secrets } = parseAddress(options);
-  assertEquals({ kind, path, password, secrets }, {
-    kind: "unix",
-    path: "/r.sock",
+  const { target, password, secrets } = parseAddress(options);
+  assertEquals({ target, password, secrets }, {
+    target: { kind: "unix", path: "/r.sock" },
     password: "secret",
     secrets: ["secret"],
   });
