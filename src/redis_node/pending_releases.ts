@@ -22,8 +22,11 @@ const RETRY_DELAY_MS = 100;
 /** Longest such delay, in milliseconds. */
 const RETRY_DELAY_MS_MAX = 1_600;
 
-/** While the server cannot be reached, so many are kept whether they are needed or not. */
-const SPARE = 1_000;
+/**
+ * Without a connection, those that are not needed are dropped each time that the number of all
+ * reaches a multiple of this.
+ */
+const SWEEP_STEP = 1_000;
 
 /** What a release that is repeated needs of a request. */
 type Repeatable = Omit<Release, "pool"> & Pick<QuorumRequest, "ttlMs">;
@@ -46,11 +49,6 @@ export class PendingReleases {
   #releases: PendingRelease[] = [];
   #timer: TimerEntry | undefined;
   #delayMs = RETRY_DELAY_MS;
-  /**
-   * With more of them, those that are not needed are dropped. It grows with how many are left,
-   * because to take the first one out of a long array takes as long as to copy it.
-   */
-  #sweepAt = SPARE;
 
   /** @param node The node, which releases. */
   constructor(node: ReleasingNode) {
@@ -62,10 +60,8 @@ export class PendingReleases {
     const pending = "untilMs" in release ? release : this.#pending(release);
     // mutation: pending-release-forgotten
     if (!this.#isNeeded(pending)) return; // that was its last try
-    if (this.#releases.length > this.#sweepAt) {
-      this.#dropNeedless();
-      this.#sweepAt = 2 * this.#releases.length + SPARE;
-    }
+    // not the first one for each new one: that takes as long as to copy a long array
+    if (this.#releases.length % SWEEP_STEP === 0) this.#dropNeedless();
     this.#releases.push(pending);
     if (this.#node.connection.open) this.#askLater(); // else it is sent on the next connection
   }

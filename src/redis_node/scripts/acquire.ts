@@ -88,6 +88,6 @@ for _, key in ipairs(KEYS) do
 end
 return grant(KEYS, value, ttl, hint)`,
   ),
-  sha1: "aeffc095c4a55b72b05c5529c15ff97bb68500be",
+  sha1: "10b18b75d3fdc0445028b92cc2c67876e66d7b63",
   read: readAcquired,
 };

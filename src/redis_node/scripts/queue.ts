@@ -264,20 +264,22 @@ end`,
   notifyWatchers(key, 0, '-', tonumber(ttl))
 end`,
   // The score that a ticket gets in the queues of the keys: `asked`, unless its client's clock may
-  // be wrong, as the head of this file says. Also returns the node's time, both in microseconds.
+  // be wrong (**Wrong clocks**). One that has a score may get a later one, but none ahead of the
+  // node's clock. One that is new gets the latest that is not ahead, or goes to the end if it
+  // claims to be too old. Also returns the node's time, both in microseconds.
   () =>
     `local function scoreOf(keys, ticket, asked, agreed)
   local time = redis.call('TIME')
   local nowUs = time[1] * 1000000 + time[2]
-  local score, last, former = tonumber(asked), 0, nil
+  local score, latest, last, former = tonumber(asked), nowUs + ${QUEUE_LEAD_US}, 0, nil
   for _, key in ipairs(keys) do
     local queue = 'hasp:queue:' .. key
     former = tonumber(redis.call('ZSCORE', queue, ticket) or nil) or former
     last = math.max(last, tonumber(redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')[2]) or 0)
   end
-  if score > nowUs + ${QUEUE_LEAD_US} then score = former or nowUs + ${QUEUE_LEAD_US} end
-  if not former and agreed ~= '1' and score < last - ${QUEUE_LEAD_US} then score = last + 1 end
-  score = math.max(score, former or score)
+  if former then return score > latest and former or math.max(score, former), nowUs end
+  score = math.min(score, latest)
+  if agreed ~= '1' and score < last - ${QUEUE_LEAD_US} then score = last + 1 end
   return score, nowUs
 end`,
   // Puts a ticket into a key's queue. Returns how many are ahead of it, and how many there are.

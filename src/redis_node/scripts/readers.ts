@@ -181,12 +181,15 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "f028ad2e81b8217dc5c0e216e0591de287df9959",
+  sha1: "b7ff3f59059cce921434a939100f62d47e0c8c4e",
 };
 
 /**
  * As {@linkcode EXTEND}, of a reader's own deadline. Replies 1 if the value is a reader of all
  * keys, 0 if somebody else holds one of them, else 2. Where it is a reader, it is extended.
+ *
+ * If it `keeps`, keys live on for a while in place of being deleted: the deadline may get shorter,
+ * and watchers are notified of when the keys expire. That goes for keys in exclusive mode, too.
  *
  * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `ZADD`, but not
  * behind another write.
@@ -198,18 +201,22 @@ export const EXTEND_SHARED: ScriptOperation = {
   source: /* @__PURE__ */ lua(
     QUEUE_LUA,
     READERS_LUA,
-    `local value, ttl = unpack(ARGV)
-local now = nowMs()
-if not now then return time end
+    `local value, ttl, keeps = unpack(ARGV)
+if not keeps and not nowMs() then return time end
 local reply = 1
 for _, key in ipairs(KEYS) do
   local found = redis.call('GET', key)
   local deadline = found == 'hasp:shared' and deadlineMs(key, value) or 0
-  if deadline > 0 then
+  local isReader = deadline > 0
+  if isReader or keeps and found == value then
     redis.call('PEXPIRE', key, ttl)
-    redis.call('ZADD', 'hasp:readers:' .. key, math.max(now + ttl, deadline), value)
-    settle(key)
-    notifyReaders(key)
+    if isReader then
+      deadline = keeps and nowMs() + ttl or math.max(nowMs() + ttl, deadline)
+      redis.call('ZADD', 'hasp:readers:' .. key, deadline, value)
+      settle(key)
+      notifyReaders(key)
+    end
+    if keeps then notifyWatchers(key, 0, '+', tonumber(ttl)) end
   elseif found and found ~= 'hasp:shared' then
     reply = 0
   elseif reply == 1 then
@@ -218,5 +225,5 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
   ),
-  sha1: "7716ba1bdcede520f0d774703150d2c70cf481ba",
+  sha1: "f83083855f6e179f6937d96349cb584320017caf",
 };

@@ -6,8 +6,8 @@
  */
 import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
 import { QUEUE_LUA, QUEUE_TTL_MS } from "./queue.ts";
-import { READERS_LUA } from "./readers.ts";
-import { lua, oneOf, type Release, type ScriptOperation } from "./script.ts";
+import { EXTEND_SHARED, READERS_LUA } from "./readers.ts";
+import { lua, oneOf, type Release, type Script, type ScriptOperation } from "./script.ts";
 
 const readReleased = /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED);
 
@@ -129,35 +129,15 @@ return failure or isHeld and (waiting and 2 or 1) or 0`,
   sha1: "c74a918c5e0d79fc0944872e58c052290a0cc65e",
 };
 
-/**
- * Has the keys that hold the value live on for a while in place of being deleted, and notifies
- * their watchers of when they expire (`notifyWatchers` in `queue.ts`); a reader's drops the writers
- * that are gone. Returns 1 if all keys held the value, else 0.
- */
-export const KEEP: ScriptOperation<Release> = {
-  kind: "release",
-  argv: ({ value, keptMs }) => [value, String(Math.max(Math.ceil(keptMs!()), 1))],
-  read: readReleased,
-  source: /* @__PURE__ */ lua(
-    QUEUE_LUA,
-    READERS_LUA,
-    `local value, ttl = unpack(ARGV)
-local count = 0
-for _, key in ipairs(KEYS) do
-  local found = redis.call('GET', key)
-  local isReader = found == 'hasp:shared' and deadlineMs(key, value) > 0
-  if isReader or found == value then
-    redis.call('PEXPIRE', key, ttl)
-    if isReader then
-      redis.call('ZADD', 'hasp:readers:' .. key, nowMs() + ttl, value)
-      settle(key)
-      notifyReaders(key)
-    end
-    notifyWatchers(key, 0, '+', tonumber(ttl))
-    count = count + 1
-  end
-end
-return count == #KEYS and 1 or 0`,
-  ),
-  sha1: "db6b4d1671899fe48cbf929ee23b8f51fb975b39",
-};
+/** Has the keys that hold the value live on for a while in place of being deleted. */
+export const KEEP: ScriptOperation<Release> = /* @__PURE__ */ keeping(EXTEND_SHARED);
+
+function keeping({ source, sha1 }: Script): ScriptOperation<Release> {
+  return {
+    kind: "release",
+    argv: ({ value, keptMs }) => [value, String(Math.max(Math.ceil(keptMs!()), 1)), "1"],
+    source,
+    sha1,
+    read: oneOf(DENIED, GRANTED, DENIED),
+  };
+}

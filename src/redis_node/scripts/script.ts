@@ -17,7 +17,7 @@
  * | `pool.ts`             | `ACQUIRE_ANY`     | all of them          | 1, counter, position, mask |
  * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1, 2                    |
  * |                       | `RELEASE_QUEUED`  | readers, queue, turn | 0, 1, 2                    |
- * |                       | `KEEP`            | readers, queue       | 0, 1                       |
+ * |                       | `KEEP`            | as `EXTEND_SHARED`   | 0, 1, 2                    |
  * | `../restart_guard.ts` | `STATE_LUA`       | `hasp:born` alone    | age, clock, uptime, run id |
  * | `../inspect_key.ts`   | `GET_LUA`         | (changes nothing)    | a text                     |
  * | `../operated_node.ts` | `TRIAL_LUA`       | (changes nothing)    | commands refused           |

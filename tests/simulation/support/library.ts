@@ -26,7 +26,7 @@ export {
   READERS_PREFIX,
   SHARED,
 } from "../../../src/redis_node/scripts/readers.ts";
-export { KEEP, RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
+export { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 export { QUEUE_LEAD_MS } from "../../../src/quorum/queue_ticket.ts";
 export { queueOf, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";
 export type { ConnectionState, ServerState } from "../../../src/testing/commands/command.ts";

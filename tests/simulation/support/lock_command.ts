@@ -8,7 +8,6 @@ import {
   EXTEND,
   EXTEND_SHARED,
   GIVE_BACK,
-  KEEP,
   RELEASE,
   RELEASE_QUEUED,
 } from "./library.ts";
@@ -32,7 +31,6 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
     ["acquire", ACQUIRE_COUNTED],
     ["acquire", ADOPT],
     ["release", GIVE_BACK],
-    ["release", KEEP],
     ["release", RELEASE_QUEUED],
     ["acquire", ACQUIRE_ANY],
     ["acquire", ACQUIRE_SHARED],
@@ -86,11 +84,8 @@ function lockCommand(words: readonly string[]): LockCommand | undefined {
     const [number, value] = words.slice(3 + count);
     return { operation, keys: [keys[Number(number) - 1]], value, ends: false };
   }
-  const [value, second] = words.slice(3 + count);
-  const ends = operation === "release";
-  if (words[1] === KEEP.sha1 || words[1] === KEEP.source) {
-    return { operation: "extend", keys, value, ends, shared: true };
-  }
+  const [value, second, keeps] = words.slice(3 + count);
+  const ends = operation === "release" || operation === "extend" && keeps !== undefined;
   if (isOfReaders(words)) return { operation, keys, value, ends, shared: true };
   if (words[1] !== ADOPT.sha1 && words[1] !== ADOPT.source) return { operation, keys, value, ends };
   return { operation, keys, value: second, ends, replaces: value };

@@ -310,7 +310,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "full-node-ends-readers": [
     "a full node extends no reader",
-    ["    redis.call('PEXPIRE', key, ttl)\n    redis.call('ZADD'", "    redis.call('ZADD'"],
+    ["    redis.call('PEXPIRE', key, ttl)\n    if isReader", "    if isReader"],
   ],
   "full-node-refuses-adoptions": [
     "a full node refuses adoptions",

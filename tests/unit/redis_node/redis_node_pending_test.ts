@@ -84,7 +84,7 @@ for (const mode of [undefined, "shared"] as const) {
     await bench.hangUp();
     assertEquals(request.answers, [["failed", 0, LOST]]);
     await bench.clock.advance(100);
-    const words = () => ["1", "k", "v", String(Math.ceil(keptMs()))];
+    const words = () => ["1", "k", "v", String(Math.ceil(keptMs())), "1"];
     assertEquals(await bench.reconnect(), wire("EVAL", KEEP.source, ...words()));
     for (const delayMs of [100, 200]) { // each time it is refused it asks for less
       await bench.answer("-BUSY no\r\n");
@@ -104,7 +104,7 @@ Deno.test("keys expire at once if the time for which they live on is over when t
   const release = { keys: ["k"], value: "v", mode: "shared", keptMs: () => leftMs } as const;
   const operation = releaseOperation(release);
   leftMs = -5; // a server that has forgotten the script is sent it again
-  assertEquals(wordsOf(operation, release).slice(2), ["1", "k", "v", "1"]);
+  assertEquals(wordsOf(operation, release).slice(2), ["1", "k", "v", "1", "1"]);
 });
 
 test.opened("RedisNode denies the end of keys that are to live on, but are gone", async (bench) => {
