@@ -300,8 +300,8 @@ function addDemo(program: Command, onExitCode: OnExitCode): void {
   program.command("demo")
     .summary("see it work, without servers of yours")
     .description(
-      "Four workers increment one counter: with the lock, while nodes fail, and without it. The nodes " +
-        "are processes of redis-server if it is on the PATH, else servers in memory.",
+      "Four workers increment one counter: with the lock, while nodes fail, and without it. " +
+        "The nodes are servers in memory.",
     )
     .action(async () => {
       const { demo } = await import("./demo/demo_command.ts");

@@ -5,24 +5,24 @@
  */
 import process from "node:process";
 import { createRedlock, type Redlock } from "../../../mod.ts";
+import { startNodes, type TestNodes } from "../../testing/mod.ts";
 import { pause } from "../../time/pause.ts";
 import { systemRandom } from "../../time/random.ts";
 import { TimerWheel } from "../../time/timer_wheel.ts";
 import { PROBLEM_FOUND, SUCCESS } from "../exit_codes.ts";
 import { Interrupted, Signals } from "../run/signals.ts";
-import { type Paint, paintOutput, print, type Style } from "../terminal.ts";
-import { axisRow, label, nodeRow, type Scale, scaleFor, workerRow } from "./chart.ts";
-import { type DemoNode, startDemoNodes } from "./nodes.ts";
-import { Timeline } from "./timeline.ts";
+import { paintOutput, print, type Style } from "../terminal.ts";
+import { Chart, COUNTING, HUNG, IDLE, KILLED, UP, WAITING } from "./chart.ts";
 
 const NODES = 5;
-const WORKERS: readonly (readonly [name: string, colour: Style])[] = [
+const WORKERS: ReadonlyMap<string, Style> = new Map([
   ["worker A", "cyan"],
   ["worker B", "magenta"],
   ["worker C", "yellow"],
   ["worker D", "blue"],
-];
+]);
 const INCREMENTS = 6;
+const TOTAL = WORKERS.size * INCREMENTS;
 /** So long that a machine may stand still for a while. */
 const TTL_MS = 10_000;
 const NODE_TIMEOUT_MS = 200;
@@ -31,43 +31,47 @@ const WAIT_MS = 30_000;
 /** The pause between reading and writing, and that after writing: shortest and longest. */
 const WORK_MS = [60, 110] as const;
 const REST_MS = [10, 60] as const;
-/** The width of the timeline if the output is no terminal, and the limits of a terminal's. */
+/** The width of the chart if the output is no terminal, and the limit of a terminal's. */
 const COLUMNS_OF_FILE = 80;
 const COLUMNS_MAX = 120;
 
 /** What happens to which node, once that share of all increments is written. */
 const FAULTS = [
-  { share: 0.2, index: 1, state: "killed", text: "is killed" },
-  { share: 0.4, index: 3, state: "hung", text: "hangs, its port open" },
-  { share: 0.75, index: 3, state: "up", text: "goes on as if nothing had happened" },
+  { share: 0.2, index: 1, state: KILLED, text: "is killed" },
+  { share: 0.4, index: 3, state: HUNG, text: "hangs, its port open" },
+  { share: 0.75, index: 3, state: UP, text: "goes on as if nothing had happened" },
 ] as const;
 
 /** One run: with the lock, or without. */
 class Run {
-  readonly timeline: Timeline = new Timeline();
-  #count = 0;
+  readonly chart: Chart = new Chart();
+  /** What the workers count. */
+  counter = 0;
+  /** The most workers that ever counted at one time. */
+  countingMax = 0;
+  #counting = 0;
+  #writes = 0;
   readonly #wheel = new TimerWheel();
   readonly #signal: AbortSignal;
-  readonly #nodes: readonly DemoNode[] | undefined;
+  readonly #nodes: TestNodes | undefined;
   readonly #faults = [...FAULTS];
 
   /** The nodes are missing in the run without the lock. */
-  constructor(signal: AbortSignal, nodes?: readonly DemoNode[]) {
+  constructor(signal: AbortSignal, nodes?: TestNodes) {
     this.#signal = signal;
     this.#nodes = nodes;
-    nodes?.forEach((_, index) => this.timeline.change(nodeName(index), "up"));
+    for (const name of WORKERS.keys()) this.chart.change(name, IDLE);
+    nodes?.forEach((_, index) => this.chart.change(nodeName(index), UP));
   }
 
-  /** Lets all workers count at the same time; returns how far they came. */
-  async perform(): Promise<number> {
-    await Promise.all(WORKERS.map(([name]) => this.#work(name)));
-    this.timeline.end();
+  /** Lets all workers count at the same time. */
+  async perform(): Promise<void> {
+    await Promise.all([...WORKERS.keys()].map((name) => this.#work(name)));
     this.#signal.throwIfAborted();
-    return this.#count;
   }
 
   async #work(name: string): Promise<void> {
-    await using redlock = this.#nodes && createRedlock(this.#nodes.map(({ address }) => address), {
+    await using redlock = this.#nodes && createRedlock(this.#nodes.addresses, {
       ttlMs: TTL_MS,
       waitMs: WAIT_MS,
       nodeTimeoutMs: NODE_TIMEOUT_MS,
@@ -83,31 +87,34 @@ class Run {
 
   async #locked(name: string, redlock: Redlock | undefined): Promise<void> {
     if (!redlock) return await this.#increment(name);
-    this.timeline.change(name, "waiting");
+    this.chart.change(name, WAITING);
     await redlock.using("demo:counter", () => this.#increment(name));
   }
 
   /** Reads the counter, pauses, and writes it back one higher. */
   async #increment(name: string): Promise<void> {
-    this.timeline.change(name, "inside");
-    const count = this.#count;
+    this.chart.change(name, COUNTING);
+    this.countingMax = Math.max(this.countingMax, ++this.#counting);
+    const count = this.counter;
     await this.#pause(WORK_MS);
-    this.#count = count + 1;
-    this.timeline.writes++;
+    this.counter = count + 1;
+    this.#writes++;
     await this.#causeFault(name);
-    this.timeline.change(name, "idle");
+    this.#counting--;
+    this.chart.change(name, IDLE);
   }
 
   async #causeFault(holder: string): Promise<void> {
     const [fault] = this.#faults;
-    if (!this.#nodes || !fault || this.timeline.writes < fault.share * total()) return;
+    if (!this.#nodes || !fault || this.#writes < fault.share * TOTAL) return;
     this.#faults.shift();
-    const node = this.#nodes[fault.index]!;
-    if (fault.state === "killed") await node.crash();
-    else if (fault.state === "hung") node.hang();
+    const { index, state, text } = fault;
+    const node = this.#nodes.node(index);
+    if (state === KILLED) await node.crash();
+    else if (state === HUNG) node.hang();
     else node.resume();
-    this.timeline.change(nodeName(fault.index), fault.state);
-    this.timeline.note(`${nodeName(fault.index)} ${fault.text}, while ${holder} holds the lock`);
+    this.chart.change(nodeName(index), state);
+    this.chart.note(`${nodeName(index)} ${text}, while ${holder} holds the lock`);
   }
 
   #pause([fromMs, toMs]: readonly [number, number]): Promise<void> {
@@ -120,10 +127,6 @@ function nodeName(index: number): string {
   return `node ${index + 1}`;
 }
 
-function total(): number {
-  return WORKERS.length * INCREMENTS;
-}
-
 /**
  * Runs the demo; the exit code is 0 if the lock kept every increment, and some were lost without
  * it.
@@ -131,51 +134,41 @@ function total(): number {
 export async function demo(): Promise<number> {
   const signals = new Signals();
   const paint = paintOutput();
+  const columns = Math.min(process.stdout.columns || COLUMNS_OF_FILE, COLUMNS_MAX);
   try {
-    await using started = await startDemoNodes(NODES);
+    await using nodes = await startNodes(NODES);
     print(
       `Four workers read a counter, pause, and write it back one higher, ${INCREMENTS} times each.`,
     );
-    print(`Nodes: ${started.description}`);
-    print("█ between reading and writing  · waiting for the lock  ━ node answers");
-    const locked = new Run(signals.waiting, started.nodes);
-    const kept = await locked.perform();
-    const scale = scaleFor(locked.timeline.lengthMs, columns());
-    show("With the lock, while nodes fail", locked.timeline, scale, paint);
+    print(`The lock is on ${NODES} servers in memory.`);
+    print(
+      `${COUNTING} counts  ${WAITING} waits for the lock  ` +
+        `${UP} node answers  ${HUNG} hangs  ${KILLED} is dead`,
+    );
+    const locked = new Run(signals.waiting, nodes);
+    await locked.perform();
+    const widthMs = locked.chart.lengthMs;
+    const show = (title: string, { chart }: Run) => {
+      print(`\n  ${paint("bold", title)}`);
+      chart.lines(columns, widthMs, WORKERS, paint).forEach(print);
+    };
+    show("With the lock, while nodes fail", locked);
     const unlocked = new Run(signals.waiting);
-    const left = await unlocked.perform();
-    show("Without the lock", unlocked.timeline, scale, paint);
+    await unlocked.perform();
+    show("Without the lock", unlocked);
     print("");
-    report("with the lock", locked.timeline, kept);
-    report("without the lock", unlocked.timeline, left);
-    return kept === total() && left < total() ? SUCCESS : PROBLEM_FOUND;
+    report("with the lock", locked);
+    report("without the lock", unlocked);
+    return locked.counter === TOTAL && unlocked.counter < TOTAL ? SUCCESS : PROBLEM_FOUND;
   } catch (error) {
-    // a terminal's Ctrl-C ends the servers too, which may be noticed first
-    const { reason } = signals.waiting;
-    if (reason instanceof Interrupted) return reason.exitCode;
+    if (error instanceof Interrupted) return error.exitCode;
     throw error;
   } finally {
     signals.stop();
   }
 }
 
-function show(title: string, timeline: Timeline, scale: Scale, paint: Paint): void {
-  print(`\n  ${paint("bold", title)}`);
-  for (const [name, colour] of WORKERS) print(workerRow(timeline, name, colour, scale, paint));
-  const nodes = timeline.notes.length > 0 ? [...Array(NODES).keys()].map(nodeName) : [];
-  for (const name of nodes) print(nodeRow(timeline, name, scale, paint));
-  print(axisRow(scale, timeline.lengthMs, paint));
-  for (const { atMs, text } of timeline.notes) {
-    const time = `${(atMs / 1_000).toFixed(2)} s`;
-    print(label(time, time.length) + text);
-  }
-}
-
-function report(title: string, timeline: Timeline, count: number): void {
-  const most = `at most ${timeline.insideAtOnce()} inside at once`;
-  print(`  ${title.padEnd(16)}  ${total()} increments, counter ${count}, ${most}`);
-}
-
-function columns(): number {
-  return Math.min(process.stdout.columns || COLUMNS_OF_FILE, COLUMNS_MAX);
+function report(title: string, { counter, countingMax }: Run): void {
+  const most = `at most ${countingMax} counting at once`;
+  print(`  ${title.padEnd(16)}  ${TOTAL} increments, counter ${counter}, ${most}`);
 }
