@@ -1,10 +1,16 @@
 /**
- * Listens on the loopback interface over `node:net`, which Deno and Bun have too: the server's side
- * of the Node transport, for nodes in tests.
+ * Listens on the loopback interface, and connects to servers, over `node:net`, which Deno and Bun
+ * have too: for nodes and proxies in tests.
  *
  * @module
  */
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import {
+  type AddressInfo,
+  createConnection,
+  createServer,
+  type Server,
+  type Socket,
+} from "node:net";
 
 /** The other end of one connection. */
 export interface StreamPeer {
@@ -16,11 +22,11 @@ export interface StreamPeer {
   destroy(): void;
 }
 
-/** The server's side of one connection. */
+/** One side of a connection: what it does with what the other one sends. */
 export interface StreamHandler {
   /** Called with bytes, which may be kept. */
   onData(bytes: Uint8Array): void;
-  /** Called once when the connection is closed, by either side. */
+  /** Called once when the connection is closed, by either side, or could not be opened. */
   onClose(): void;
 }
 
@@ -46,21 +52,18 @@ export async function listen(
 ): Promise<Listener> {
   const sockets = new Map<Socket, Promise<void>>();
   const server = createServer({ noDelay: true }, (socket) => {
-    const handler = accept({
-      send: (bytes) => void (socket.writable && socket.write(bytes)),
-      end: () => void socket.end(),
-      destroy: () => void socket.destroy(),
-    });
+    const handler = accept(peerOf(socket));
     const gone = new Promise<void>((resolve) => {
-      socket.on("close", () => {
-        sockets.delete(socket);
-        handler.onClose();
-        resolve();
+      handle(socket, {
+        onData: (bytes) => handler.onData(bytes),
+        onClose() {
+          sockets.delete(socket);
+          handler.onClose();
+          resolve();
+        },
       });
     });
     sockets.set(socket, gone);
-    socket.on("error", () => {}); // a peer that went away; "close" follows
-    socket.on("data", (bytes: Uint8Array) => handler.onData(bytes));
   });
   await listening(server, port);
   const close = async () => {
@@ -75,6 +78,39 @@ export async function listen(
     await Promise.all([closed, ...gone]);
   };
   return { port: (server.address() as AddressInfo).port, close };
+}
+
+/** Where {@linkcode dial} connects to: a host and its port, or the path of a Unix domain socket. */
+export type DialTarget = { readonly hostname: string; readonly port: number } | {
+  readonly path: string;
+};
+
+/**
+ * Connects to a server.
+ *
+ * @param target The server.
+ * @param handler What happens with what it sends.
+ * @returns The connection; bytes that are sent before it is open wait.
+ */
+export function dial(target: DialTarget, handler: StreamHandler): StreamPeer {
+  const place = "path" in target ? target : { host: target.hostname, port: target.port };
+  const socket = createConnection({ ...place, noDelay: true });
+  handle(socket, handler);
+  return peerOf(socket);
+}
+
+function peerOf(socket: Socket): StreamPeer {
+  return {
+    send: (bytes) => void (socket.writable && socket.write(bytes)),
+    end: () => void socket.end(),
+    destroy: () => void socket.destroy(),
+  };
+}
+
+function handle(socket: Socket, handler: StreamHandler): void {
+  socket.on("close", () => handler.onClose());
+  socket.on("error", () => {}); // a peer that went away; "close" follows
+  socket.on("data", (bytes: Uint8Array) => handler.onData(bytes));
 }
 
 function listening(server: Server, port: number): Promise<void> {

@@ -4,15 +4,12 @@
  * @module
  */
 import { parseAddress, type RedisAddress } from "../../redis/address.ts";
-import { connect } from "../runtime_stream.ts";
-import type { Listener } from "../../transport/node_listener.ts";
-import type { ConnectTarget } from "../../transport/transport.ts";
+import type { DialTarget, Listener } from "../../transport/node_listener.ts";
 import { check, NUMBER, rangeError } from "../../validate.ts";
 import { checkDelayMs } from "../delay.ts";
 import { onRandomPort } from "../ports.ts";
-import type { Listen } from "../server/tcp_node.ts";
 import { serverClosed, serverStarted } from "../time/traffic.ts";
-import { Link, type OpenServer } from "./link.ts";
+import { Link } from "./link.ts";
 import { type DirectionFaults, NO_FAULTS } from "./pipe.ts";
 
 /**
@@ -173,20 +170,22 @@ export interface FaultProxy extends AsyncDisposable {
  */
 export async function startProxy(address: string | URL): Promise<FaultProxy> {
   const server = parseAddress(address);
-  const { listen } = await import("../../transport/node_listener.ts");
+  const network = await import("../../transport/node_listener.ts");
   return await onRandomPort(async (port) => {
-    const proxy = new TcpProxy(port, listen, server);
+    const proxy = new TcpProxy(port, network, server);
     await proxy.start();
     return proxy;
   });
 }
 
+type Network = typeof import("../../transport/node_listener.ts");
+
 class TcpProxy implements FaultProxy {
   readonly port: number;
   readonly address: string;
   accepted = 0;
-  readonly #listen: Listen;
-  readonly #openServer: OpenServer;
+  readonly #network: Network;
+  readonly #target: DialTarget;
   readonly #faults = { requests: { ...NO_FAULTS }, replies: { ...NO_FAULTS } };
   readonly #links = new Set<Link>();
   #listener: Listener | undefined;
@@ -194,12 +193,11 @@ class TcpProxy implements FaultProxy {
   /** The port is opened and closed one after the other. */
   #changed: Promise<void> = Promise.resolve();
 
-  constructor(port: number, listen: Listen, server: RedisAddress) {
+  constructor(port: number, network: Network, server: RedisAddress) {
     this.port = port;
     this.address = addressOf(server, port);
-    this.#listen = listen;
-    const target = targetOf(server);
-    this.#openServer = (options) => connect(target, options);
+    this.#network = network;
+    this.#target = server.target;
   }
 
   get connections(): number {
@@ -295,9 +293,10 @@ class TcpProxy implements FaultProxy {
   }
 
   async #open(): Promise<void> {
-    this.#listener = await this.#listen(this.port, (client) => {
+    const { listen, dial } = this.#network;
+    this.#listener = await listen(this.port, (client) => {
       this.accepted++;
-      const link = new Link(client, this.#openServer, this.#faults);
+      const link = new Link(client, (handler) => dial(this.#target, handler), this.#faults);
       this.#links.add(link);
       link.over.then(() => this.#links.delete(link));
       return link;
@@ -311,10 +310,6 @@ class TcpProxy implements FaultProxy {
     await listener?.close();
     await Promise.all([...this.#links].map(({ over }) => over));
   }
-}
-
-function targetOf({ target }: RedisAddress): ConnectTarget {
-  return target.kind === "tls" ? { ...target, kind: "tcp" } : target;
 }
 
 function addressOf({ target, username = "", password, database }: RedisAddress, port: number) {

@@ -34,8 +34,8 @@ interface Item {
 
 /** The other end of a pipe. */
 export interface Sink {
-  /** Forwards bytes; the next ones follow once it has resolved. */
-  write(bytes: Uint8Array): Promise<unknown> | void;
+  /** Forwards bytes. */
+  send(bytes: Uint8Array): void;
   /** Called once, behind the last bytes. */
   end(): void;
 }
@@ -43,8 +43,8 @@ export interface Sink {
 /** Data on its way, in order. */
 export class Pipe {
   readonly #faults: DirectionFaults;
+  readonly #sink: Sink;
   #items: Item[] = [];
-  #sink: Sink | undefined;
   #timer: TimerHandle | undefined;
   /**
    * When the last piece was forwarded, and its length: the bandwidth decides when the next one may
@@ -52,23 +52,20 @@ export class Pipe {
    */
   #lastMs = 0;
   #lastBytes = 0;
-  #writing = false;
   #closed = false;
 
-  /** @param faults What it obeys, also if that changes. */
-  constructor(faults: DirectionFaults) {
+  /**
+   * @param faults What it obeys, also if that changes.
+   * @param sink The other end.
+   */
+  constructor(faults: DirectionFaults, sink: Sink) {
     this.#faults = faults;
+    this.#sink = sink;
   }
 
   /** How many bytes wait in it. */
   get bytes(): number {
     return this.#items.reduce((sum, { bytes }) => sum + (bytes?.length ?? 0), 0);
-  }
-
-  /** Opens the other end. */
-  open(sink: Sink): void {
-    this.#sink = sink;
-    this.flush();
   }
 
   /** Takes data, or the end of the stream. */
@@ -81,7 +78,7 @@ export class Pipe {
   /** Forwards what may be forwarded now. */
   flush(): void {
     systemClock.clearTimer(this.#timer);
-    while (this.#items.length > 0 && this.#sink && !this.#writing && !this.#faults.hung) {
+    while (this.#items.length > 0 && !this.#faults.hung) {
       const freeAtMs = this.#lastMs + this.#lastBytes / this.#faults.bytesPerSecond * 1_000;
       const dueMs = Math.max(this.#items[0].dueMs, freeAtMs);
       const waitMs = dueMs - systemClock.monotonicMs();
@@ -92,7 +89,7 @@ export class Pipe {
         );
         return;
       }
-      this.#forward(this.#sink, this.#items.shift()!);
+      this.#forward(this.#items.shift()!);
     }
   }
 
@@ -110,20 +107,13 @@ export class Pipe {
     this.flush();
   }
 
-  #forward(sink: Sink, { bytes, dueMs }: Item): void {
-    if (!bytes) return sink.end();
+  #forward({ bytes, dueMs }: Item): void {
+    if (!bytes) return this.#sink.end();
     const pieceBytes = Math.ceil(this.#faults.bytesPerSecond * PIECE_MS / 1_000);
     const length = Math.min(bytes.length, pieceBytes);
     if (length < bytes.length) this.#items.unshift({ bytes: bytes.subarray(length), dueMs });
     this.#lastMs = systemClock.monotonicMs();
     this.#lastBytes = length;
-    const written = sink.write(bytes.subarray(0, length));
-    if (!written) return;
-    this.#writing = true;
-    const done = () => {
-      this.#writing = false;
-      this.flush();
-    };
-    written.then(done, done); // who reads the other direction sees that the stream broke
+    this.#sink.send(bytes.subarray(0, length));
   }
 }

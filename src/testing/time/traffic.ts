@@ -3,16 +3,13 @@
  *
  * @module
  */
-import type { Transport } from "../../transport/transport.ts";
-import { connect } from "../runtime_stream.ts";
-
 /**
  * Connections opened and closed and pieces of data, in either direction, since the process started.
  */
 let passed = 0;
 /** How many nodes and proxies have been started and not been closed. */
 let servers = 0;
-let echo: Promise<Echo> | undefined;
+let echo: ReturnType<typeof openEcho> | undefined;
 
 /** Called for everything that passes. */
 export function countTraffic(): void {
@@ -40,7 +37,6 @@ export async function serverClosed(): Promise<void> {
 export async function closeEcho(): Promise<void> {
   const opened = echo;
   echo = undefined;
-  // `roundTrip` rejects if it could not be opened
   await opened?.then(({ close }) => close(), () => {});
 }
 
@@ -51,42 +47,28 @@ export async function closeEcho(): Promise<void> {
  */
 export async function roundTrip(): Promise<void> {
   if (servers === 0) return;
-  await (await (echo ??= Echo.open())).roundTrip();
+  await (await (echo ??= openEcho())).roundTrip();
 }
 
 /** A connection of this process with itself. */
-class Echo {
-  /** Closes both ends. */
-  readonly close: () => Promise<void>;
-  readonly #stream: Transport;
-  /** Round trips happen one after the other. */
-  #last: Promise<unknown> = Promise.resolve();
-
-  constructor(stream: Transport, close: () => Promise<void>) {
-    this.#stream = stream;
-    this.close = close;
-  }
-
-  static async open(): Promise<Echo> {
-    const { listen } = await import("../../transport/node_listener.ts");
-    const listener = await listen(0, (peer) => ({
-      onData: (bytes) => peer.send(bytes),
-      onClose() {},
-    }));
-    const { signal } = new AbortController();
-    const target = { kind: "tcp", hostname: "127.0.0.1", port: listener.port } as const;
-    const stream = await connect(target, { signal });
-    return new Echo(stream, async () => {
-      stream.close();
-      await listener.close();
+async function openEcho() {
+  const { dial, listen } = await import("../../transport/node_listener.ts");
+  const listener = await listen(0, (peer) => ({ onData: peer.send, onClose() {} }));
+  /** Resolve the round trips that are under way, the oldest first. */
+  const waiting: (() => void)[] = [];
+  let isOpen = true;
+  const peer = dial({ hostname: "127.0.0.1", port: listener.port }, {
+    onData: (bytes) => bytes.forEach(() => waiting.shift()!()),
+    onClose() { // the last server was closed meanwhile
+      isOpen = false;
+      for (const resolve of waiting.splice(0)) resolve();
+    },
+  });
+  const roundTrip = () =>
+    new Promise<void>((resolve) => {
+      if (!isOpen) return resolve();
+      waiting.push(resolve);
+      peer.send(new Uint8Array(1));
     });
-  }
-
-  roundTrip(): Promise<unknown> {
-    const byte = new Uint8Array(1);
-    return this.#last = this.#last.then(async () => {
-      await this.#stream.write(byte);
-      await this.#stream.read(byte);
-    }).catch(() => {}); // the last server was closed meanwhile
-  }
+  return { roundTrip, close: listener.close };
 }
