@@ -7,7 +7,6 @@ import { resolveClientOptions } from "../../src/redis/client_options.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
 import { redisServer } from "../../src/redis_node/redis_server.ts";
 import { redlockOn } from "../../src/redlock.ts";
-import { SkewedClock } from "../../src/testing/skewed_clock.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { eventually } from "../support/eventually.ts";
@@ -66,9 +65,8 @@ function skewedClient(
   aheadMs = 0,
   options: RedlockOptions = {},
 ) {
-  const clock = new SkewedClock(systemClock);
-  clock.aheadMs = aheadMs;
-  const wheel = new TimerWheel(clock);
+  const wallMs = () => systemClock.wallMs() + aheadMs;
+  const wheel = new TimerWheel({ ...systemClock, wallMs });
   const connection = resolveClientOptions({ stallTimeoutMs: 5_000 });
   const nodes = servers.urls.map((url) =>
     new RedisNode(redisServer(parseAddress(url), connection, wheel))

@@ -9,7 +9,6 @@ import { rangeError } from "../../validate.ts";
 import { checkDelayMs } from "../delay.ts";
 import { Inbox } from "./inbox.ts";
 import { MemoryRedis, type MemoryRedisOptions, type MemoryRestartOptions } from "./memory_redis.ts";
-import { SkewedClock } from "../skewed_clock.ts";
 import type { TestNode } from "../test_node.ts";
 import { countTraffic, serverClosed, serverStarted } from "../time/traffic.ts";
 
@@ -24,10 +23,11 @@ export class TcpNode implements TestNode {
   readonly port: number;
   readonly #listen: Listen;
   readonly #password: string | undefined;
-  readonly #clock: SkewedClock;
   readonly #server: MemoryRedis;
   readonly #inbox = new Inbox();
   #listener: Listener | undefined;
+  /** By how much its wall clock is ahead of the right one. */
+  #aheadMs = 0;
   #cutOff = false;
   #stopped = false;
   /** Crashes and restarts happen one after the other. */
@@ -42,8 +42,10 @@ export class TcpNode implements TestNode {
     this.port = port;
     this.#listen = listen;
     this.#password = options.password;
-    this.#clock = new SkewedClock(options.clock ?? systemClock);
-    this.#server = new MemoryRedis({ ...options, clock: this.#clock });
+    const { clock = systemClock } = options;
+    const wallMs = () => clock.wallMs() + this.#aheadMs;
+    // It reads the wall clock alone.
+    this.#server = new MemoryRedis({ ...options, clock: { ...systemClock, wallMs } });
   }
 
   get address(): string {
@@ -91,7 +93,7 @@ export class TcpNode implements TestNode {
     if (!Number.isSafeInteger(aheadMs)) {
       throw rangeError("skew clock", "aheadMs", "must be a safe integer", aheadMs);
     }
-    this.#clock.aheadMs = aheadMs;
+    this.#aheadMs = aheadMs;
   }
 
   fill(isFull?: boolean): void {
