@@ -40,9 +40,9 @@ test("hasp timeline draws what hasp run --events and a program have recorded", a
     join(folder.path, "events.jsonl"),
   ]);
   assertEquals([drawn.code, drawn.stderr], [0, ""]);
-  assertStringIncludes(drawn.stdout, "<h1>a &amp; b</h1>");
+  assertStringIncludes(drawn.stdout, "<h1>a &#38; b</h1>");
   assertMatch(drawn.stdout, /2 resources, 2 processes: 2 acquired, 0 denied, 0 lost\./u);
-  assertStringIncludes(drawn.stdout, "\\u003cb>job");
+  assertStringIncludes(drawn.stdout, "&#60;b&#62;job");
   assertStringIncludes(drawn.stdout, "web-7:99");
   assertEquals(drawn.stdout.match(/(?:src|href)\s*=|@import|url\(/gu), null);
 });

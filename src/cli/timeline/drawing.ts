@@ -7,12 +7,11 @@
 
 /** A bar of the picture. */
 export interface Bar {
-  /** From the start of the picture, in milliseconds. */
+  /** In milliseconds, as the ends of the picture. */
   readonly fromMs: number;
   readonly toMs: number;
+  /** As much of it as there is room for is shown. */
   readonly text: string;
-  /** The same in a word, where there is little room. */
-  readonly short: string;
   /** Its class, which gives the colour. */
   readonly kind: "denied" | "fault" | "hold" | "key" | "lost" | "outage" | "wait";
   /** The colour of the client whose it is. */
@@ -23,11 +22,11 @@ export interface Bar {
 export interface Row {
   readonly name: string;
   /** Rows of one group stand together. */
-  readonly group: string;
+  readonly group: number;
   readonly bars: readonly Bar[];
 }
 
-/** A moment, as a line through all rows with a text below them. */
+/** A moment, as a line through all rows, and a line of text below them. */
 export interface Mark {
   readonly atMs: number;
   readonly checker: string;
@@ -47,33 +46,43 @@ export interface Picture {
   readonly title: string;
   /** One sentence below the title. */
   readonly summary: string;
+  readonly startMs: number;
   readonly endMs: number;
-  /** When it begins, in milliseconds since 1970, if its times are to be those of a clock. */
-  readonly originMs?: number;
+  /** Whether its times are those of a clock, in milliseconds since 1970. */
+  readonly isClock: boolean;
   readonly rows: readonly Row[];
   readonly marks: readonly Mark[];
   readonly lines: readonly Line[];
-  /** Each colour in CSS, and what it stands for. */
-  readonly legend: readonly (readonly [style: string, text: string])[];
+  /** Each class, and what it stands for. */
+  readonly legend: readonly (readonly [kind: Bar["kind"] | Mark["kind"], text: string])[];
 }
 
 /** The hues of clients: from orange by green and blue to violet, because red means a loss. */
 const HUE_MIN = 30, HUE_COUNT = 290;
 /** Degrees between the hues of two clients: far from every simple part of the range. */
 const HUE_STEP = 179;
+/** The kinds of bars that share lanes, from top to bottom. */
+const LANES: readonly (readonly Bar["kind"][])[] = [
+  ...[["hold", "key"], ["wait", "denied"], ["lost", "outage", "fault"]] as const,
+];
+/** Most lanes of some kinds. */
+const LANES_MAX = 16;
+const LANE_PX = 15;
+/** What part of the picture a bar fills at least. */
+const BAR_MIN = 0.002;
+/** Most columns of the names of rows. */
+const NAME_MAX = 38;
+/** Most marks. */
+const MARKS_MAX = 30;
+/** Most parts of the time axis, and how long they may be, in seconds. */
+const PARTS_MAX = 14;
+const PART_SECONDS = [
+  ...[.001, .01, .1, .2, .5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400],
+];
 
 /** The hue of a client, of any number of them; the first one is blue. */
 export function hueOf(client: number): number {
   return HUE_MIN + (180 + client * HUE_STEP) % HUE_COUNT;
-}
-
-/** Makes the page. */
-export function drawPicture({ title, summary, legend, ...data }: Picture): string {
-  const samples = legend.map(([style, text]) => `<span><i style="${style}"></i>${text}</span>`);
-  return PAGE.replaceAll("__TITLE__", () => escapeHtml(title))
-    .replace("__SUMMARY__", () => escapeHtml(summary))
-    .replace("__LEGEND__", () => samples.join(""))
-    .replace("__DATA__", () => JSON.stringify(data).replaceAll("<", "\\u003c"));
 }
 
 /** `1 lock`, `2 locks`. */
@@ -82,132 +91,129 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 }
 
 function escapeHtml(text: string): string {
-  const entities: Record<string, string> = {
-    "&": "&amp;",
-    "<": "&lt;",
-    ">": "&gt;",
-    '"': "&quot;",
-  };
-  return text.replace(/[&<>"]/gu, (character) => entities[character]);
+  return text.replace(/[&<>"]/gu, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-const PAGE = `<!DOCTYPE html>
+const CLOCK = new Intl.DateTimeFormat("sv", {
+  ...{ hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 } as const,
+});
+
+/** `04:05:06.789`, by this machine's time zone. */
+function clock(ms: number): string {
+  return CLOCK.format(ms).replace(",", ".");
+}
+
+function seconds(ms: number): string {
+  return `${Number((ms / 1_000).toFixed(3))} s`;
+}
+
+/** Makes the page. The browser does the layout: what stands where in time is a share of a width. */
+export function drawPicture(picture: Picture): string {
+  const { startMs, endMs, isClock, rows, lines } = picture;
+  const time = isClock ? clock : seconds;
+  const lengthMs = endMs - startMs;
+  const percent = (ms: number) => `${+(ms / lengthMs * 100).toFixed(3)}%`;
+
+  const barHtml = ({ kind, fromMs, toMs, hue = 0, text }: Bar, lane: number) => {
+    const times = `${time(fromMs)} to ${time(toMs)} (${seconds(toMs - fromMs)})`;
+    const place = `left:${percent(fromMs - startMs)};width:${
+      percent(Math.min(toMs, endMs) - fromMs)
+    }`;
+    const style = `${place};top:${lane * LANE_PX}px;--hue:${hue}`;
+    const shown = escapeHtml(text);
+    return `<i class="${kind}" style="${style}" title="${shown}\n${times}">${shown}</i>`;
+  };
+  /** Puts bars that overlap into lanes of their own. */
+  const rowHtml = ({ name, group, bars }: Row, index: number) => {
+    let html = "", lanes = 0;
+    for (const kinds of LANES) {
+      const ends: number[] = [];
+      const shown = bars.filter(({ kind, fromMs }) => kinds.includes(kind) && fromMs < endMs);
+      for (const bar of shown.sort((a, b) => a.fromMs - b.fromMs)) {
+        let lane = ends.findIndex((endMs) => endMs <= bar.fromMs);
+        if (lane < 0) lane = Math.min(ends.length, LANES_MAX - 1);
+        ends[lane] = Math.max(bar.toMs, bar.fromMs + lengthMs * BAR_MIN);
+        html += barHtml(bar, lanes + lane);
+      }
+      lanes += ends.length;
+    }
+    const gap = group === (rows[index - 1]?.group ?? group) ? "" : "<hr>";
+    const shown = escapeHtml(name);
+    const style = `height:${Math.max(lanes, 1) * LANE_PX}px`;
+    return `${gap}<div style="${style}"><b title="${shown}">${shown}</b>${html}</div>`;
+  };
+  const marks = picture.marks.filter(({ atMs }) => atMs <= endMs).slice(0, MARKS_MAX);
+  const markText = ({ atMs, checker, what }: Mark) =>
+    escapeHtml(`${time(atMs)}: ${checker}${what && `: ${what}`}`);
+  const markLine = (mark: Mark) => {
+    const style = `left:${percent(mark.atMs - startMs)}`;
+    return `<s class="${mark.kind}" style="${style}" title="${markText(mark)}"></s>`;
+  };
+  const partMs = PART_SECONDS.map((seconds) => seconds * 1_000)
+    .find((ms) => lengthMs / ms <= PARTS_MAX) ?? lengthMs;
+  const axisText = (ms: number) => isClock ? clock(ms).slice(0, partMs < 1_000 ? 12 : 8) : time(ms);
+  const axis: string[] = [];
+  for (let ms = Math.ceil(startMs / partMs) * partMs; ms <= endMs; ms += partMs) {
+    axis.push(`<s style="left:${percent(ms - startMs)}"><u>${axisText(ms)}</u></s>`);
+  }
+  const columns = Math.min(NAME_MAX, Math.max(0, ...rows.map(({ name }) => name.length)));
+  const [title, summary] = [picture.title, picture.summary].map(escapeHtml);
+  const legend = picture.legend.map(([kind, text]) => `<i class="${kind}"></i>${text}`).join("");
+  const table = lines.map(({ atMs, who, what }) => {
+    return `<tr><td>${time(atMs)}<td>${escapeHtml(who)}<td>${escapeHtml(what)}\n`;
+  });
+  return `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<title>__TITLE__</title>
-<style>
+<title>${title}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<h1>${title}</h1>
+<p>${summary}</p>
+<div id="legend">${legend}</div>
+<div id="picture" style="--names:${columns}ch">
+${axis.join("")}${marks.map(markLine).join("")}
+${rows.map(rowHtml).join("\n")}
+${marks.map((mark) => `<p class="${mark.kind}">${markText(mark)}</p>`).join("\n")}
+</div>
+<details><summary>What happened, line by line</summary><table>
+${table.join("")}</table></details>
+</body>
+</html>
+`;
+}
+
+const STYLE = `
 :root { color-scheme: light dark; --ink: #1c2330; --paper: #fbfbf9; --line: #d9dbe0; --soft: #6b7280; --bad: #c81e3a; --outage: #4b5563; --fault: #d97706; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e7e9ee; --paper: #14171d; --line: #333945; --soft: #9aa3b2; --bad: #ff5d73; --outage: #8b93a3; --fault: #f2a33a; } }
 body { margin: 1.5rem 2rem; font: 14px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
 h1 { font-size: 1.25rem; margin: 0; }
 p { margin: .2rem 0 .8rem; color: var(--soft); }
-svg { display: block; width: 100%; font: 11px system-ui, sans-serif; }
-svg text { fill: var(--ink); }
-svg .soft { fill: var(--soft); }
-svg .grid { stroke: var(--line); }
-svg .name { font-weight: 600; font-size: 13px; }
-.hold { fill: hsl(var(--hue) 60% 42%); }
-.key { fill: hsl(var(--hue) 45% 62%); opacity: .75; }
-.wait { fill: hsl(var(--hue) 60% 50% / .18); stroke: hsl(var(--hue) 60% 50%); stroke-dasharray: 3 2; }
-.denied { fill: none; stroke: var(--soft); stroke-dasharray: 3 2; }
-.lost { fill: var(--bad); }
-.outage { fill: var(--outage); opacity: .8; }
-.fault { fill: var(--fault); opacity: .8; }
-.mark { stroke-width: 1.5; }
-.violation { stroke: var(--bad); fill: var(--bad); }
-.expected { stroke: var(--bad); fill: var(--bad); stroke-dasharray: 4 3; }
-.mended { stroke: var(--soft); fill: var(--soft); stroke-dasharray: 2 3; }
-#legend span { display: inline-block; margin-right: 1.4em; }
-#legend i { display: inline-block; width: 1.6em; height: .75em; margin-right: .45em; vertical-align: baseline; border-radius: 2px; }
+#picture { position: relative; margin: 3rem 2rem 0 calc(var(--names) + 12px); }
+#picture > div { position: relative; margin-bottom: 10px; }
+#picture > hr { margin: 14px 0; border: 0; }
+#picture > p { margin: 0; font-size: 11px; }
+#picture b { position: absolute; right: calc(100% + 12px); text-overflow: ellipsis; width: var(--names); font-size: 13px; font-weight: 600; }
+#picture b, #picture i, #picture p { overflow: hidden; white-space: nowrap; }
+#picture i { position: absolute; height: 13px; min-width: 3px; font: 11px/13px system-ui, sans-serif; text-indent: 3px; border-radius: 2px; box-sizing: border-box; }
+s { position: absolute; top: -6px; bottom: 0; border-left: 1px solid var(--line); text-decoration: none; }
+u { position: absolute; bottom: 100%; transform: translateX(-50%); white-space: nowrap; font-size: 11px; color: var(--soft); text-decoration: none; }
+.hold { background: hsl(var(--hue) 60% 42%); color: #fff; }
+.key { background: hsl(var(--hue) 45% 62% / .75); color: #fff; }
+.wait { background: hsl(var(--hue) 60% 50% / .18); border: 1px dashed hsl(var(--hue) 60% 50%); }
+.denied { border: 1px dashed var(--soft); }
+.lost { background: var(--bad); color: #fff; }
+.outage { background: var(--outage); color: #fff; }
+.fault { background: var(--fault); color: #fff; }
+.violation, .expected { border-color: var(--bad); color: var(--bad); }
+s.expected { border-left-style: dashed; }
+s.mended { border-left-style: dotted; border-color: var(--soft); }
+#legend i { --hue: 210; display: inline-block; width: 1.6em; height: .75em; margin: 0 .45em 0 1.4em; border-radius: 2px; }
+#legend i.violation { height: 2px; vertical-align: middle; background: var(--bad); }
 table { border-collapse: collapse; margin-top: 1rem; font-size: 12px; }
 td { padding: .12rem .8rem .12rem 0; vertical-align: top; border-top: 1px solid var(--line); }
 td:first-child { font-variant-numeric: tabular-nums; text-align: right; }
 summary { cursor: pointer; margin-top: 1rem; color: var(--soft); }
-</style>
-</head>
-<body>
-<h1>__TITLE__</h1>
-<p>__SUMMARY__</p>
-<div id="legend">__LEGEND__</div>
-<div id="picture"></div>
-<details><summary>What happened, line by line</summary><table id="lines"></table></details>
-<script type="application/json" id="data">__DATA__</script>
-<script>
-"use strict";
-const { endMs, originMs, rows, marks, lines } = JSON.parse(document.getElementById("data").textContent);
-const WIDTH = 1300, RIGHT = 20, LANE = 15, GAP = 10, TOP = 26, NAME_MAX = 38, LANES_MAX = 16;
-const cut = (name) => name.length > NAME_MAX ? name.slice(0, NAME_MAX - 1) + "…" : name;
-const LEFT = Math.max(80, 7.2 * Math.max(0, ...rows.map(({ name }) => cut(name).length)) + 12);
-const scale = (ms) => LEFT + Math.min(ms, endMs) / endMs * (WIDTH - LEFT - RIGHT);
-const svg = [];
-const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => "&#" + c.charCodeAt(0) + ";");
-const seconds = (ms) => (ms / 1000).toFixed(3).replace(/\\.?0+$/, "") + " s";
-const CLOCK = { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 };
-const clock = (ms) => new Date(originMs + ms).toLocaleTimeString("sv", CLOCK).replace(",", ".");
-const time = originMs === undefined ? seconds : clock;
-const axis = (ms) => originMs === undefined ? ms / 1000 + " s" : clock(ms).slice(0, step < 1000 ? 12 : 8);
-
-/** Puts bars that overlap into lanes of their own. */
-function lanesOf(bars) {
-  const lanes = [];
-  for (const bar of [...bars].sort((a, b) => a.fromMs - b.fromMs)) {
-    let lane = lanes.findIndex((ends) => ends <= scale(bar.fromMs));
-    if (lane < 0) lane = lanes.length < LANES_MAX ? lanes.push(0) - 1 : LANES_MAX - 1;
-    lanes[lane] = Math.max(scale(bar.toMs), scale(bar.fromMs) + 3) + 1;
-    bar.lane = lane;
-  }
-  return lanes.length;
-}
-
-function drawBar(bar, y) {
-  const x = scale(bar.fromMs), width = Math.max(scale(bar.toMs) - x, 3);
-  const words = [bar.text, bar.short].find((text) => width > 6 * text.length + 6);
-  const label = words
-    ? '<text x="' + (x + 4) + '" y="' + (y + LANE - 5) + (/^(hold|key|outage|fault)$/.test(bar.kind) ? '" style="fill:#fff;' : '" style="') + 'pointer-events:none">' + escaped(words) + "</text>"
-    : "";
-  svg.push('<rect class="' + bar.kind + '" x="' + x + '" y="' + y + '" width="' + width + '" height="' + (LANE - 2) +
-    '" rx="2"' + (bar.hue === undefined ? ' style="--hue:0"' : ' style="--hue:' + bar.hue + '"') + "><title>" +
-    escaped(bar.text + "\\n" + time(bar.fromMs) + " to " + time(bar.toMs) + " (" + seconds(bar.toMs - bar.fromMs) + ")") + "</title></rect>" + label);
-}
-
-let y = TOP;
-let group = "";
-for (const row of rows) {
-  if (row.group !== group) y += group ? 14 : 0;
-  group = row.group;
-  const bars = row.bars.filter((bar) => bar.fromMs < endMs);
-  const top = y;
-  for (const kinds of [["hold", "key"], ["wait", "denied"], ["lost", "outage", "fault"]]) {
-    const part = bars.filter((bar) => kinds.includes(bar.kind));
-    const lanes = lanesOf(part);
-    for (const bar of part) drawBar(bar, y + bar.lane * LANE);
-    y += lanes * LANE;
-  }
-  y = Math.max(y, top + LANE) + GAP;
-  svg.push('<text class="name" x="0" y="' + (top + 12) + '"><title>' + escaped(row.name) + "</title>" + escaped(cut(row.name)) + "</text>");
-  svg.push('<line class="grid" x1="0" x2="' + WIDTH + '" y1="' + (y - GAP / 2) + '" y2="' + (y - GAP / 2) + '"/>');
-}
-const step = [.001, .01, .1, .2, .5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400].find((s) => endMs / 1000 / s <= 14) * 1000 || endMs;
-for (let ms = originMs === undefined ? 0 : step - originMs % step; ms <= endMs; ms += step) {
-  svg.unshift('<line class="grid" x1="' + scale(ms) + '" x2="' + scale(ms) + '" y1="' + (TOP - 6) + '" y2="' + y + '"/>' +
-    '<text class="soft" text-anchor="middle" x="' + scale(ms) + '" y="' + (TOP - 11) + '">' + axis(ms) + "</text>");
-}
-marks.filter((mark) => mark.atMs <= endMs).slice(0, 30).forEach((mark, index) => {
-  const x = scale(mark.atMs), textY = y + 14 + index * 14;
-  const end = x > WIDTH * .6 ? ' text-anchor="end"' : "";
-  const words = mark.checker + (mark.what ? ": " + mark.what : "");
-  const fits = Math.floor((end ? x - 4 : WIDTH - x - 4) / 5.6);
-  svg.push('<line class="mark ' + mark.kind + '" x1="' + x + '" x2="' + x + '" y1="' + (TOP - 6) + '" y2="' + textY + '"/>' +
-    '<text' + end + ' x="' + (x + (end ? -4 : 4)) + '" y="' + textY + '"><title>' + escaped(words) +
-    "</title>" + escaped(words.length > fits ? words.slice(0, fits - 1) + "…" : words) + "</text>");
-});
-y += 24 + Math.min(marks.length, 30) * 14;
-document.getElementById("picture").innerHTML = '<svg viewBox="0 0 ' + WIDTH + " " + y + '">' + svg.join("") + "</svg>";
-document.getElementById("lines").innerHTML = lines.slice(0, 5000).map((line) =>
-  "<tr><td>" + (originMs === undefined ? line.atMs.toFixed(3) : escaped(time(line.atMs))) + "</td><td>" + escaped(line.who) + "</td><td>" + escaped(line.what) + "</td></tr>").join("");
-document.body.dataset.drawn = String(document.querySelectorAll("svg rect").length);
-</script>
-</body>
-</html>
 `;

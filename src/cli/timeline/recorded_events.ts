@@ -4,22 +4,14 @@
  * @module
  */
 import { masked, maskedName } from "../terminal.ts";
-import {
-  type Bar,
-  counted,
-  hueOf,
-  type Line,
-  type Mark,
-  type Picture,
-  type Row,
-} from "./drawing.ts";
+import { type Bar, counted, hueOf, type Mark, type Picture, type Row } from "./drawing.ts";
 
-/** Most bars of a picture: a browser draws more too slowly. */
-const BARS_MAX = 20_000;
-/** Most lines below it. */
+/** Most events that are drawn: a browser draws more too slowly. */
+const EVENTS_MAX = 20_000;
+/** Most of them that are listed below the picture. */
 const LINES_MAX = 5_000;
-/** The groups of rows. */
-const RESOURCES = "resource", NODES = "node";
+/** The groups of rows, in their order. */
+const RESOURCES = 0, NODES = 1;
 
 /** An event as it was written. */
 interface Recorded {
@@ -31,18 +23,11 @@ interface Recorded {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** A lock that was held, or a call that waited for one. */
+/** A lock that is held, or a node that a process cannot reach. */
 interface Span {
   readonly row: string;
   readonly process: string;
-  readonly holder: string | undefined;
-  readonly fromMs: number;
-}
-
-/** A node that a process cannot reach. */
-interface Outage {
-  readonly process: string;
-  readonly node: string;
+  readonly holder?: string | undefined;
   readonly fromMs: number;
 }
 
@@ -75,28 +60,38 @@ export class RecordedEvents {
 
   /** The picture of all of them. */
   picture(title: string): Picture {
-    const events = this.#events.sort((a, b) => a.timeMs - b.timeMs);
+    const all = this.#events.sort((a, b) => a.timeMs - b.timeMs);
+    const events = all.slice(-EVENTS_MAX);
     const processes = [...new Set(events.map(({ process }) => process))].sort();
-    const hues = new Map(processes.map((process, index) => [process, hueOf(index)]));
-    const drawn = new Drawn(hues);
+    const drawn = new Drawn(processes);
     for (const event of events) drawn.add(event);
     const lastMs = events.at(-1)?.timeMs ?? 0;
     drawn.end(lastMs);
-    const { originMs, rows, marks, counts, dropped } = drawn.finish();
-    const at = ({ timeMs }: Recorded) => timeMs - originMs;
+    const rows = [...drawn.rows.values()].sort((a, b) =>
+      a.group - b.group || a.name.localeCompare(b.name, "en", { numeric: true })
+    );
+    const startMs = rows.reduce(
+      (first, { bars }) => bars.reduce((first, { fromMs }) => Math.min(first, fromMs), first),
+      lastMs,
+    );
     const locks = rows.filter(({ group }) => group === RESOURCES).length;
-    const more = dropped > 0 ? ` The first ${dropped} bars are left out.` : "";
+    const count = (type: string) =>
+      `${events.filter((event) => event.type === type).length} ${type}`;
+    const left = all.length - events.length;
     return {
       title,
       summary: `${counted(locks, "resource")}, ${
         counted(processes.length, "process", "processes")
-      }: ${counts}.${more}`,
-      endMs: Math.max(1, (lastMs - originMs) * 1.01),
-      originMs,
+      }: ${["acquired", "denied", "lost"].map(count).join(", ")}.${
+        left > 0 ? ` The first ${counted(left, "event")} are left out.` : ""
+      }`,
+      startMs,
+      endMs: startMs + Math.max(1, (lastMs - startMs) * 1.01),
+      isClock: true,
       rows,
-      marks,
-      lines: events.slice(-LINES_MAX).map((event): Line => {
-        return { atMs: at(event), who: event.process, what: lineText(event) };
+      marks: drawn.marks,
+      lines: events.slice(-LINES_MAX).map((event) => {
+        return { atMs: event.timeMs, who: event.process, what: lineText(event) };
       }),
       legend: LEGEND,
     };
@@ -104,14 +99,11 @@ export class RecordedEvents {
 }
 
 const LEGEND = [
-  ["background:hsl(210 60% 42%)", "a lock that is held (a colour a process)"],
-  [
-    "background:hsl(210 60% 50% / .18);outline:1px dashed hsl(210 60% 50%)",
-    "a call that waits, and gets the lock at its end",
-  ],
-  ["outline:1px dashed var(--soft)", "a call that waits without success"],
-  ["background:var(--bad)", "a lock that was lost"],
-  ["background:var(--outage)", "a node that a process could not reach"],
+  ["hold", "a lock that is held (a colour a process)"],
+  ["wait", "a call that waits, and gets the lock at its end"],
+  ["denied", "a call that waits without success"],
+  ["lost", "a lock that was lost"],
+  ["outage", "a node that a process could not reach"],
 ] as const;
 
 function recorded(line: string, source: string): Recorded | undefined {
@@ -135,28 +127,26 @@ function millisecondsOf(time: unknown): number | undefined {
   return typeof ms === "number" && Number.isFinite(ms) ? ms : undefined;
 }
 
-/** The bars and marks of events that are added in the order of their times. */
+/** The rows and marks of events that are added in the order of their times. */
 class Drawn {
-  readonly #hues: ReadonlyMap<string, number>;
-  readonly #bars: { readonly row: string; readonly group: string; readonly bar: Bar }[] = [];
-  readonly #marks: Mark[] = [];
+  readonly rows: Map<string, Row & { bars: Bar[] }> = new Map();
+  readonly marks: Mark[] = [];
+  readonly #processes: readonly string[];
   /** The locks that have no end yet, and those that were lost: a release may follow. */
   readonly #held: Set<Span> = new Set();
   readonly #lost: Set<Span> = new Set();
   /** The nodes that cannot be reached, by the process and the node. */
-  readonly #down: Map<string, Outage> = new Map();
-  readonly #counts = { acquired: 0, denied: 0, lost: 0 };
+  readonly #down: Map<string, Span> = new Map();
 
-  constructor(hues: ReadonlyMap<string, number>) {
-    this.#hues = hues;
+  constructor(processes: readonly string[]) {
+    this.#processes = processes;
   }
 
   add(event: Recorded): void {
     const { type, fields, timeMs, process } = event;
     switch (type) {
       case "acquired":
-        this.#counts.acquired++;
-        this.#wait(event, "wait");
+        this.#wait(event, "wait", "and got it");
         this.#held.add({
           row: rowOf(fields),
           process,
@@ -165,20 +155,17 @@ class Drawn {
         });
         return;
       case "denied":
-        this.#counts.denied++;
-        return this.#wait(event, "denied");
+        return this.#wait(event, "denied", `and did not get it: ${fields.reason}`);
       case "released":
       case "release-failed":
       case "handed-over":
-        return this.#endHold(event);
       case "lost":
-        this.#counts.lost++;
         this.#endHold(event);
-        return this.#lose(event);
+        return type === "lost" ? this.#lose(event) : undefined;
       case "node-disconnected": {
         const name = `${process} ${fields.node}`;
         if (this.#down.has(name)) return; // for another client of the process
-        this.#down.set(name, { process, node: masked(String(fields.node)), fromMs: timeMs });
+        this.#down.set(name, { process, row: masked(String(fields.node)), fromMs: timeMs });
         return;
       }
       case "node-connected":
@@ -192,46 +179,24 @@ class Drawn {
     for (const name of this.#down.keys()) this.#endOutage(name, lastMs);
   }
 
-  finish() {
-    const bars = this.#bars.slice(-BARS_MAX);
-    const originMs = bars.reduce((first, { bar }) => Math.min(first, bar.fromMs), Infinity);
-    const rows = new Map<string, { name: string; group: string; bars: Bar[] }>();
-    for (const { row, group, bar } of bars) {
-      const name = `${group} ${row}`;
-      const found = rows.get(name) ?? { name: row, group, bars: [] };
-      rows.set(name, found);
-      found.bars.push({ ...bar, fromMs: bar.fromMs - originMs, toMs: bar.toMs - originMs });
-    }
-    const order = ({ group }: Row) => group === RESOURCES ? 0 : 1;
-    const sorted = [...rows.values()].sort((a, b) =>
-      order(a) - order(b) || a.name.localeCompare(b.name, "en", { numeric: true })
-    );
-    const { acquired, denied, lost } = this.#counts;
-    return {
-      originMs: originMs === Infinity ? 0 : originMs,
-      rows: sorted,
-      marks: this.#marks.map((mark) => ({ ...mark, atMs: mark.atMs - originMs })),
-      counts: `${acquired} acquired, ${denied} denied, ${lost} lost`,
-      dropped: this.#bars.length - bars.length,
-    };
+  #draw(name: string, group: number, bar: Bar): void {
+    const id = `${group} ${name}`;
+    const row = this.rows.get(id) ?? { name, group, bars: [] };
+    this.rows.set(id, row);
+    row.bars.push(bar);
   }
 
-  #draw(row: string, group: string, bar: Bar): void {
-    this.#bars.push({ row, group, bar });
+  /** Draws what a process did with a lock. */
+  #bar(row: string, process: string, kind: Bar["kind"], [fromMs, toMs]: number[], text: string) {
+    const hue = hueOf(this.#processes.indexOf(process));
+    this.#draw(row, RESOURCES, { fromMs, toMs, text, kind, hue });
   }
 
   /** The wait of a call, which has ended with this event. */
-  #wait({ timeMs, process, fields }: Recorded, kind: "denied" | "wait"): void {
-    const elapsedMs = numberField(fields.elapsedMs) ?? 0;
-    const how = kind === "wait" ? "and got it" : `and did not get it: ${fields.reason}`;
-    this.#draw(rowOf(fields), RESOURCES, {
-      fromMs: timeMs - elapsedMs,
-      toMs: timeMs,
-      text: `${process} asked for it ${how}`,
-      short: process,
-      kind,
-      hue: this.#hues.get(process),
-    });
+  #wait({ timeMs, process, fields }: Recorded, kind: "denied" | "wait", how: string): void {
+    const fromMs = timeMs - (numberField(fields.elapsedMs) ?? 0);
+    const text = `${process} asked for it ${how}`;
+    this.#bar(rowOf(fields), process, kind, [fromMs, timeMs], text);
   }
 
   /**
@@ -246,9 +211,7 @@ class Drawn {
       span.row === row && span.process === process
     );
     const distance = (span: Span) => Math.abs(span.fromMs - fromMs);
-    const [span = { row, process, holder: undefined, fromMs }] = own.sort((a, b) =>
-      distance(a) - distance(b)
-    );
+    const [span = { row, process, fromMs }] = own.sort((a, b) => distance(a) - distance(b));
     if (this.#lost.delete(span)) return;
     this.#held.delete(span);
     if (type === "lost") this.#lost.add(span);
@@ -258,36 +221,24 @@ class Drawn {
 
   #hold({ row, process, holder, fromMs }: Span, toMs: number, end: string): void {
     const who = holder === undefined ? process : `${process} (${holder})`;
-    this.#draw(row, RESOURCES, {
-      fromMs,
-      toMs: Math.max(fromMs, toMs),
-      text: `${who}: ${end}`,
-      short: process,
-      kind: "hold",
-      hue: this.#hues.get(process),
-    });
+    this.#bar(row, process, "hold", [fromMs, Math.max(fromMs, toMs)], `${who}: ${end}`);
   }
 
   #lose({ timeMs, process, fields }: Recorded): void {
     const row = rowOf(fields);
     const why = textField(fields.cause) ?? textField(fields.reason) ?? "";
-    const text = `${process} lost it: ${why}`;
-    this.#draw(row, RESOURCES, { fromMs: timeMs, toMs: timeMs, text, short: "lost", kind: "lost" });
-    this.#marks.push({
-      atMs: timeMs,
-      checker: `${process} lost ${row}`,
-      what: why,
-      kind: "violation",
-    });
+    this.#bar(row, process, "lost", [timeMs, timeMs], `${process} lost it: ${why}`);
+    const checker = `${process} lost ${row}`;
+    this.marks.push({ atMs: timeMs, checker, what: why, kind: "violation" });
   }
 
   #endOutage(name: string, timeMs: number): void {
     const outage = this.#down.get(name);
     if (!outage) return;
     this.#down.delete(name);
-    const { process, node, fromMs } = outage;
+    const { process, row, fromMs } = outage;
     const text = `${process} could not reach it`;
-    this.#draw(node, NODES, { fromMs, toMs: timeMs, text, short: process, kind: "outage" });
+    this.#draw(row, NODES, { fromMs, toMs: timeMs, text, kind: "outage" });
   }
 }
 

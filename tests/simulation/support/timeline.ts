@@ -12,11 +12,11 @@ import type { Fault } from "./plan.ts";
 import type { Outcome } from "./run.ts";
 
 const LEGEND = [
-  ["background:hsl(210 60% 42%)", "a lock in hand (a colour a client)"],
-  ["background:hsl(210 45% 62%)", "its key on a node"],
-  ["background:var(--outage)", "stopped, down or dead"],
-  ["background:var(--fault)", "another fault"],
-  ["background:var(--bad);height:2px;vertical-align:middle", "a violation"],
+  ["hold", "a lock in hand (a colour a client)"],
+  ["key", "its key on a node"],
+  ["outage", "stopped, down or dead"],
+  ["fault", "another fault"],
+  ["violation", "a violation"],
 ] as const;
 
 /** Makes the page. */
@@ -44,7 +44,8 @@ export function timelineHtml(outcome: Outcome, title: string): string {
     `${counted(plan.nodes.length, "node")}, ${counted(plan.clients.length, "client")}, ` +
     `${counted(plan.faults.length, "fault")}, ${counted(outcome.locks, "lock")}: ${verdict}`;
   const { lines } = world.trace;
-  return drawPicture({ title, summary, endMs, rows, marks, lines, legend: LEGEND });
+  const times = { startMs: 0, endMs, isClock: false };
+  return drawPicture({ title, summary, ...times, rows, marks, lines, legend: LEGEND });
 }
 
 /** What happened to each client and each node. */
@@ -53,12 +54,12 @@ export function rowsOf(outcome: Outcome): Row[] {
   return [
     ...plan.clients.map((_, client): Row => ({
       name: `client-${client + 1}`,
-      group: "client",
+      group: 0,
       bars: [...holdBars(outcome, client), ...faultBars(plan.faults, { client })],
     })),
     ...plan.nodes.map((_, node): Row => ({
       name: `node-${node + 1}`,
-      group: "node",
+      group: 1,
       bars: [...keyBars(outcome, node), ...faultBars(plan.faults, { node })],
     })),
   ];
@@ -79,7 +80,6 @@ function holdBars({ world }: Outcome, client: number): Bar[] {
       fromMs,
       toMs: toMs === Infinity ? world.loop.nowMs : toMs,
       text: `${held.lock.resources.join("+")} held (${held.lock.value.slice(0, 8)})`,
-      short: held.lock.resources.join("+"),
       kind: "hold",
       hue: hueOf(client),
     }))
@@ -93,7 +93,6 @@ function keyBars({ world }: Outcome, node: number): Bar[] {
       fromMs,
       toMs,
       text: `${key} = ${value.slice(0, 8)}`,
-      short: key,
       kind: "key",
       hue: client === undefined ? undefined : hueOf(client),
     };
@@ -112,7 +111,7 @@ function faultBars(faults: readonly Fault[], where: { client?: number; node?: nu
     const kind = ["pause", "suspend", "crash", "hang", "die"].includes(fault.kind)
       ? "outage"
       : "fault";
-    bars.push({ fromMs: fault.atMs, toMs, text: describeFault(fault), short: fault.kind, kind });
+    bars.push({ fromMs: fault.atMs, toMs, text: describeFault(fault), kind });
   }
   return bars;
 }

@@ -15,7 +15,9 @@ function drawn(...lines: string[]) {
   const picture = events.picture("");
   const rows = picture.rows.map(({ name, bars }) => [
     name,
-    ...bars.map(({ kind, fromMs, toMs, text }) => [kind, fromMs, toMs, text]),
+    ...bars.map(({ kind, fromMs, toMs, text }) => {
+      return [kind, fromMs - picture.startMs, toMs - picture.startMs, text];
+    }),
   ]);
   return { ...picture, rows };
 }
@@ -40,11 +42,11 @@ Deno.test("RecordedEvents draws waits, holds and losses of several processes, an
   ]]);
   assertEquals(summary, "1 resource, 3 processes: 2 acquired, 1 denied, 1 lost.");
   assertEquals(marks, [
-    { atMs: 2_000, checker: "b lost job", what: "no keys", kind: "violation" },
+    { atMs: START_MS + 2_000, checker: "b lost job", what: "no keys", kind: "violation" },
   ]);
-  assertEquals([endMs, lines[1], lines[4].what], [
+  assertEquals([endMs - START_MS, lines[1], lines[4].what], [
     2_121,
-    { atMs: 700, who: "c", what: "denied job: elapsedMs 200, reason held" },
+    { atMs: START_MS + 700, who: "c", what: "denied job: elapsedMs 200, reason held" },
     "lost job: heldMs 950, reason gone, cause no keys",
   ]);
 });
@@ -107,8 +109,8 @@ Deno.test("RecordedEvents finds times and processes as loggers write them, and s
     "worker-7",
   );
   assertEquals([events.count, events.skipped], [2, 7]);
-  const { lines, summary, originMs } = events.picture("");
+  const { lines, summary, startMs } = events.picture("");
   assertEquals(lines.map(({ who }) => who), ["web-3:12", "worker-7"]);
   assertEquals(summary, "1 resource, 2 processes: 0 acquired, 0 denied, 0 lost.");
-  assertEquals(originMs, START_MS - 5);
+  assertEquals(startMs, START_MS - 5);
 });
