@@ -45,28 +45,18 @@ export async function findNodes(
   readFile: ReadFile,
 ): Promise<FoundNodes> {
   if (node.length > 0) return { addresses: node };
-  if (nodesFile !== undefined) return await readAddresses(nodesFile, readFile);
-  if (env.HASP_NODES) return nodesIn(env.HASP_NODES, "HASP_NODES");
-  if (env.HASP_NODES_FILE) return await readAddresses(env.HASP_NODES_FILE, readFile);
-  const credential = env.CREDENTIALS_DIRECTORY && `${env.CREDENTIALS_DIRECTORY}/${CREDENTIAL}`;
-  const text = credential && await readFile(credential).catch((error) => {
-    if (error?.code !== "ENOENT") throw unreadable(credential, error);
+  if (nodesFile === undefined && env.HASP_NODES) return nodesIn(env.HASP_NODES, "HASP_NODES");
+  const { HASP_NODES_FILE, CREDENTIALS_DIRECTORY } = env;
+  const credential = CREDENTIALS_DIRECTORY && `${CREDENTIALS_DIRECTORY}/${CREDENTIAL}`;
+  const file = nodesFile ?? (HASP_NODES_FILE || credential);
+  const text = file && await readFile(file).catch((error) => {
+    if (file === credential && error.code === "ENOENT") return undefined;
+    throw new UsageError(`Cannot read the addresses of the nodes from ${file}: ${error.message}`);
   });
-  if (typeof text === "string" && credential) return nodesIn(text, credential);
+  if (file && text !== undefined) return nodesIn(text, file);
   throw new UsageError(
     "Cannot find the addresses of the nodes: set HASP_NODES or HASP_NODES_FILE, or pass --nodes-file or --node",
   );
-}
-
-async function readAddresses(path: string, readFile: ReadFile): Promise<FoundNodes> {
-  const text = await readFile(path).catch((error) => {
-    throw unreadable(path, error);
-  });
-  return nodesIn(text, path);
-}
-
-function unreadable(path: string, error: { code?: unknown; message?: unknown }): UsageError {
-  return new UsageError(`Cannot read the addresses of the nodes from ${path}: ${error.message}`);
 }
 
 /** A line that says what the keys of locks begin with. */

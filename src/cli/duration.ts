@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { UsageError } from "./exit_codes.ts";
+import { InvalidArgumentError } from "commander";
 
 const UNITS_MS: { readonly [unit: string]: number | undefined } = {
   ms: 1,
@@ -31,18 +31,20 @@ const PARTS_SHOWN = 2;
  *
  * @param text What the user wrote.
  * @returns Milliseconds, rounded to an integer.
- * @throws {UsageError} If it is no duration. A number without a unit is refused, because it is
+ * @throws {InvalidArgumentError} If it is no duration. A number without a unit is refused, because it is
  * seconds to some programs and milliseconds to others.
  */
 export function parseDuration(text: string): number {
   if (text === "0") return 0;
   if (/^\d+(\.\d+)?$/u.test(text)) {
-    throw new UsageError(`Its unit is missing: write '${text}s', for example`);
+    throw new InvalidArgumentError(`Its unit is missing: write '${text}s', for example`);
   }
   const [, amount, unit = ""] = DURATION.exec(text) ?? [];
   const unitMs = Object.hasOwn(UNITS_MS, unit) ? UNITS_MS[unit] : undefined;
   if (amount === undefined || unitMs === undefined) {
-    throw new UsageError("It must be a number and a unit of ms, s, m, h or d, such as '30s'");
+    throw new InvalidArgumentError(
+      "It must be a number and a unit of ms, s, m, h or d, such as '30s'",
+    );
   }
   return Math.round(Number(amount) * unitMs);
 }

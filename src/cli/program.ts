@@ -4,18 +4,12 @@
  * @module
  */
 import { Command, InvalidArgumentError, Option } from "commander";
-import type { CheckOptions } from "./check_command.ts";
 import { parseDuration, parseLimit } from "./duration.ts";
 import { LOCK_HELD, UsageError } from "./exit_codes.ts";
-import type { InspectOptions } from "./inspect_command.ts";
-import type { ListCommandOptions } from "./list_command.ts";
 import { TTL_MS_MAX } from "../options.ts";
-import type { ReleaseOptions } from "./release_command.ts";
 import type { RunOptions } from "./run/run_command.ts";
 import { writeError, writeOut } from "./terminal.ts";
 import { VERSION } from "./version.ts";
-import type { TimelineOptions } from "./timeline/timeline_command.ts";
-import type { WatchOptions } from "./watch_command.ts";
 
 /** Shortest TTL of `run`, in milliseconds: to start a process, or to end one, takes a while. */
 const RUN_TTL_MS_MIN = 1_000;
@@ -135,34 +129,34 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
         "lock in shared mode: others with --shared may run beside it; the command gets no HASP_FENCING_TOKEN",
       ).conflicts("any"),
     )
+    .addOption(duration("-t, --ttl", "how long a crashed machine keeps the lock", "30s"))
     .addOption(
-      durationOption("-t, --ttl <duration>", "how long a crashed machine keeps the lock")
-        .default(30_000, "30s"),
-    )
-    .addOption(
-      new Option(
-        "-w, --wait <duration>",
+      duration(
+        "-w, --wait",
         "longest wait for the lock; 0 waits for nobody, 'forever' has no limit",
-      )
-        .argParser(checked(parseLimit)).default(10_000, "10s"),
+        "10s",
+      ).argParser(parseLimit),
     )
     .addOption(
       new Option("--on-held <action>", "what to do if the lock is held when the wait is over")
         .choices(["fail", "skip"]).default("fail"),
     )
-    .addOption(
-      new Option("-E, --held-exit-code <number>", "the exit code of 'fail'")
-        .argParser(parseExitCode).default(LOCK_HELD, `${LOCK_HELD}`),
+    .option(
+      "-E, --held-exit-code <number>",
+      "the exit code of 'fail'",
+      parseExitCode,
+      LOCK_HELD,
     )
     .addOption(
-      durationOption(
-        "--at-least <duration>",
+      duration(
+        "--at-least",
         "keep the resource locked this long even if the command ends earlier, for machines with a late clock",
-      ).default(0, "0"),
+        "0",
+      ),
     )
     .addOption(
-      durationOption(
-        "--grace <duration>",
+      duration(
+        "--grace",
         "time between SIGTERM and SIGKILL if the lock is lost (default: 5s, or a quarter of a short TTL)",
       ),
     )
@@ -172,15 +166,12 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
     .option("--json", "the same as lines of JSON")
     .option("--events <file>", "append what happens to the lock to a file, for 'hasp timeline'")
     .option("--no-fencing", "run the command without HASP_FENCING_TOKEN")
-    .addOption(
-      durationOption("--restart-guard <duration>", "how long a restarted node does not count"),
-    );
-  withNodes(command).addHelpText("after", RUN_HELP)
-    .action(async (words: string[], options: RunOptions) => {
-      const { run } = await import("./run/run_command.ts");
-      const grace = checkTimes(options);
-      onExitCode(await run(checkCommand(words), { ...options, grace }));
-    });
+    .addOption(duration("--restart-guard", "how long a restarted node does not count"));
+  withNodes(command).addHelpText("after", RUN_HELP).action(async (words, options) => {
+    const { run } = await import("./run/run_command.ts");
+    const grace = checkTimes(options);
+    onExitCode(await run(checkCommand(words), { ...options, grace }));
+  });
 }
 
 function addInspect(program: Command, onExitCode: OnExitCode): void {
@@ -192,7 +183,7 @@ function addInspect(program: Command, onExitCode: OnExitCode): void {
     )
     .argument("<resource...>", "the resources")
     .option("--json", "print JSON");
-  withNodes(command).action(async (resources: string[], options: InspectOptions) => {
+  withNodes(command).action(async (resources, options) => {
     const { inspect } = await import("./inspect_command.ts");
     onExitCode(await inspect(resources, options));
   });
@@ -207,7 +198,7 @@ function addList(program: Command, onExitCode: OnExitCode): void {
     )
     .argument("[prefix]", "what the resources begin with; all by default", "")
     .option("--json", "print a line of JSON for each resource");
-  withNodes(command).action(async (prefix: string, options: ListCommandOptions) => {
+  withNodes(command).action(async (prefix, options) => {
     const { list } = await import("./list_command.ts");
     onExitCode(await list(prefix, options));
   });
@@ -223,11 +214,8 @@ function addWatch(program: Command, onExitCode: OnExitCode): void {
     )
     .argument("[resource...]", "the resources; all that are locked by default")
     .option("--json", "print a line of JSON for each change")
-    .addOption(
-      durationOption("-i, --interval <duration>", "time between two looks; at least 100ms")
-        .default(1_000, "1s"),
-    );
-  withNodes(command).action(async (resources: string[], options: WatchOptions) => {
+    .addOption(duration("-i, --interval", "time between two looks; at least 100ms", "1s"));
+  withNodes(command).action(async (resources, options) => {
     if (options.interval < INTERVAL_MS_MIN) {
       const is = `${options.interval} ms`;
       throw new UsageError(`Cannot watch with an interval of ${is} as it must be at least 100ms`);
@@ -247,7 +235,7 @@ function addRelease(program: Command, onExitCode: OnExitCode): void {
     )
     .argument("<resource>", "the resource")
     .requiredOption("--holder <holder>", "whose lock it is, as 'hasp inspect' shows: 7c1f09be");
-  withNodes(command).action(async (resource: string, options: ReleaseOptions) => {
+  withNodes(command).action(async (resource, options) => {
     const { release } = await import("./release_command.ts");
     onExitCode(await release(resource, options));
   });
@@ -260,22 +248,15 @@ function addCheck(program: Command, onExitCode: OnExitCode): void {
       "Checks how the nodes are configured, and reports problems with advice. " +
         "Ends with 1 if one of them is at least as severe as --fail-on says.",
     )
-    .addOption(
-      durationOption("-t, --ttl <duration>", "the longest TTL of your locks").default(
-        30_000,
-        "30s",
-      ),
-    )
+    .addOption(duration("-t, --ttl", "the longest TTL of your locks", "30s"))
     .option("--no-fencing", "leave out what only fencing tokens need")
-    .addOption(
-      durationOption("--restart-guard <duration>", "how long a restarted node does not count"),
-    )
+    .addOption(duration("--restart-guard", "how long a restarted node does not count"))
     .addOption(
       new Option("--fail-on <severity>", "the least severe problem that is a failure")
         .choices(["error", "warning", "info"]).default("error"),
     )
     .option("--json", "print JSON");
-  withNodes(command).action(async (options: CheckOptions) => {
+  withNodes(command).action(async (options) => {
     const { check } = await import("./check_command.ts");
     onExitCode(await check(options));
   });
@@ -290,7 +271,7 @@ function addTimeline(program: Command, onExitCode: OnExitCode): void {
     )
     .argument("[file...]", "the files, of one process or of many; the standard input by default")
     .option("--title <text>", "what stands above the picture")
-    .action(async (files: string[], options: TimelineOptions) => {
+    .action(async (files, options) => {
       const { timeline } = await import("./timeline/timeline_command.ts");
       onExitCode(await timeline(files, options));
     });
@@ -321,41 +302,25 @@ function addHelp(program: Command): void {
     });
 }
 
-/** Adds the options of {@linkcode NodeOptions}. */
+/** Adds the options that say where the nodes are, and how to reach them. */
 function withNodes(command: Command): Command {
+  const fromVariable = (flags: string, description: string, variable: string) =>
+    new Option(flags, description).env(variable);
   return command
     .optionsGroup("Nodes:")
     .option("-n, --node <address>", "the address of a node; repeat it for each node", collect)
     .option("--nodes-file <path>", "a file with the address of a node on each line")
-    .addOption(optionOrVariable("--ca-file <path>", "authorities to trust, in PEM", "HASP_CA_FILE"))
-    .addOption(
-      optionOrVariable("--cert-file <path>", "a client certificate, in PEM", "HASP_CERT_FILE"),
-    )
-    .addOption(optionOrVariable("--key-file <path>", "the key of the certificate", "HASP_KEY_FILE"))
-    .addOption(optionOrVariable("--key-prefix <text>", "the prefix of all keys", "HASP_KEY_PREFIX"))
-    .addOption(durationOption("--node-timeout <duration>", "longest wait for a node's answer"));
+    .addOption(fromVariable("--ca-file <path>", "authorities to trust, in PEM", "HASP_CA_FILE"))
+    .addOption(fromVariable("--cert-file <path>", "a client certificate, in PEM", "HASP_CERT_FILE"))
+    .addOption(fromVariable("--key-file <path>", "the key of the certificate", "HASP_KEY_FILE"))
+    .addOption(fromVariable("--key-prefix <text>", "the prefix of all keys", "HASP_KEY_PREFIX"))
+    .addOption(duration("--node-timeout", "longest wait for a node's answer"));
 }
 
-function optionOrVariable(flags: string, description: string, variable: string): Option {
-  return new Option(flags, description).env(variable);
-}
-
-function durationOption(flags: string, description: string): Option {
-  return new Option(flags, description).argParser(checked(parseDuration));
-}
-
-/**
- * Turns the error of a parser into one that the command line reports with the name of the option.
- */
-function checked(parse: (text: string) => number): (text: string) => number {
-  return (text) => {
-    try {
-      return parse(text);
-    } catch (error) {
-      if (error instanceof UsageError) throw new InvalidArgumentError(error.message);
-      throw error;
-    }
-  };
+/** An option that is a duration, and perhaps its default. */
+function duration(flag: string, description: string, standard?: string): Option {
+  const option = new Option(`${flag} <duration>`, description).argParser(parseDuration);
+  return standard === undefined ? option : option.default(parseDuration(standard), standard);
 }
 
 function parseExitCode(text: string): number {

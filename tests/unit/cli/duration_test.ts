@@ -1,6 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
+import { InvalidArgumentError } from "commander";
 import { formatDuration, parseDuration, parseLimit } from "../../../src/cli/duration.ts";
-import { UsageError } from "../../../src/cli/exit_codes.ts";
 
 Deno.test("parseDuration() reads a number and its unit", () => {
   const durations = { "0": 0, "250ms": 250, "30s": 30_000, "1.5m": 90_000, "2min": 120_000 };
@@ -11,11 +11,16 @@ Deno.test("parseDuration() reads a number and its unit", () => {
 
 Deno.test("parseDuration() refuses what is no duration, and a number without a unit, because programs differ in what it means", () => {
   for (const text of ["", "s", "-1s", "1e3s", "1 s", "1w", "forever", "1s2s", "1constructor"]) {
-    assertThrows(() => parseDuration(text), UsageError, "It must be a number and a unit", text);
+    assertThrows(
+      () => parseDuration(text),
+      InvalidArgumentError,
+      "It must be a number and a unit",
+      text,
+    );
   }
   for (const text of ["30", "1.5"]) {
     const message = `Its unit is missing: write '${text}s', for example`;
-    assertThrows(() => parseDuration(text), UsageError, message);
+    assertThrows(() => parseDuration(text), InvalidArgumentError, message);
   }
 });
 
