@@ -10,7 +10,7 @@ import { quorumSize } from "../vote.ts";
 import { formatDuration } from "./duration.ts";
 import { errorLine, exitCodeOf, SUCCESS } from "./exit_codes.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
-import { type Cell, formatTable } from "./table.ts";
+import { formatTable } from "./table.ts";
 import {
   maskedName,
   type Paint,
@@ -18,6 +18,7 @@ import {
   printError,
   printJson,
   printMasked,
+  type Style,
   TIME_FORMAT,
 } from "./terminal.ts";
 
@@ -121,9 +122,11 @@ export function plainVotes(votes: readonly Vote[]): Record<string, unknown>[] {
 }
 
 /** The headings of the columns. */
-export const HEADINGS: readonly string[] = [
-  ...["key", "state", "holder", "since", "expires in", "waiting", "nodes"],
-];
+export function headings(paint: Paint): string[] {
+  return ["key", "state", "holder", "since", "expires in", "waiting", "nodes"]
+    .map((text) => paint("dim", text));
+}
+
 /** What stands for a number or a name that is not known, and for one that there is not. */
 const UNKNOWN = "?", NOTHING = "–";
 /** How many holders of one resource have a row each. */
@@ -135,7 +138,7 @@ const HOLDERS_SHOWN_MAX = 8;
  */
 export function formatInspected(inspected: readonly Inspected[], paint: Paint): string[] {
   return [
-    ...formatTable([HEADINGS, ...inspected.flatMap(rowsOf)], paint),
+    ...formatTable([headings(paint), ...inspected.flatMap((it) => rowsOf(it, paint))]),
     ...inspected.flatMap(foreignKeys),
   ];
 }
@@ -152,23 +155,22 @@ export function foreignKeys({ key, state }: Inspected): string[] {
 }
 
 /** The rows of a resource: one for each holder, and one for all that are more than a few. */
-export function rowsOf({ key, state }: Inspected): Cell[][] {
+export function rowsOf({ key, state }: Inspected, paint: Paint): string[][] {
   const name = shownName(key);
   const nodes = answersOf(state.votes);
-  if (state instanceof RedlockError) {
-    return [[name, ["unknown", "red"], UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, nodes]];
-  }
+  const [word, style] = stateWord(state);
+  const cell = paint(style, word);
+  if (state instanceof RedlockError) return [[name, cell, ...Array(4).fill(UNKNOWN), nodes]];
+  if (word === "free") return [[name, cell, ...Array(4).fill(NOTHING), nodes]];
   const { held, remainingMs, waiters = UNKNOWN, holders } = state;
-  const cell = stateCell(state);
-  if (cell[0] === "free") return [[name, cell, ...Array(4).fill(NOTHING), nodes]];
   const life = held ? formatDuration(remainingMs) : UNKNOWN;
-  const shown = holders.length > 0 ? holders.slice(0, HOLDERS_SHOWN_MAX).map(holderCells) : [];
-  const [first = [UNKNOWN, UNKNOWN], ...others] = shown;
-  const more = holders.length - shown.length;
+  const [first = [UNKNOWN, UNKNOWN], ...others] = holders.slice(0, HOLDERS_SHOWN_MAX)
+    .map(holderCells);
+  const more = holders.length - HOLDERS_SHOWN_MAX;
+  if (more > 0) others.push([`and ${more} more`, ""]);
   return [
     [name, cell, ...first, life, `${waiters}`, nodes],
     ...others.map((cells) => ["", "", ...cells, "", "", ""]),
-    ...(more > 0 ? [["", "", `and ${more} more`, "", "", "", ""]] : []),
   ];
 }
 
@@ -176,10 +178,10 @@ export function rowsOf({ key, state }: Inspected): Cell[][] {
  * Whether a resource is held; a key on fewer than a quorum of the nodes is residue, unless other
  * nodes are silent. A key on a quorum may block a resource that nobody holds.
  */
-function stateCell(state: Inspection | ListedLock): Exclude<Cell, string> {
+function stateWord(state: Inspected["state"]): [word: string, style: Style] {
+  if (state instanceof RedlockError || state.held === undefined) return ["unknown", "red"];
   const { held, holders, foreign, votes } = state;
   if (held) return ["held", "yellow"];
-  if (held === undefined) return ["unknown", "red"];
   if (holders.length > 0) return ["residue", "magenta"];
   if (foreign === undefined) return ["free", "green"];
   const count = votes.filter(({ outcome }) => outcome === "held").length;

@@ -9,14 +9,14 @@ import { printable } from "../printable.ts";
 import { SUCCESS } from "./exit_codes.ts";
 import {
   foreignKeys,
-  HEADINGS,
+  headings,
   type Inspected,
   rowsOf,
   toJson,
   warnOfPattern,
 } from "./inspect_command.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
-import { type Cell, formatTable } from "./table.ts";
+import { formatTable } from "./table.ts";
 import { paintOutput, printError, printJson, printMasked } from "./terminal.ts";
 
 /** The options of `list`. */
@@ -36,7 +36,7 @@ export async function list(prefix: string, options: ListCommandOptions): Promise
   await using client = await openClient(options, { onEvent: reportFailed });
   const paint = paintOutput();
   const foreign: string[] = [];
-  let rows: Cell[][] = [[...HEADINGS]];
+  let rows = [headings(paint)];
   for await (const listed of listLocks(client.redlock, { prefix })) {
     const { resource } = listed;
     const inspected: Inspected = { resource, key: client.keyPrefix + resource, state: listed };
@@ -45,12 +45,12 @@ export async function list(prefix: string, options: ListCommandOptions): Promise
       continue;
     }
     foreign.push(...foreignKeys(inspected));
-    if (rows.push(...rowsOf(inspected)) > ROWS) {
-      formatTable(rows, paint).forEach(printMasked);
+    if (rows.push(...rowsOf(inspected, paint)) > ROWS) {
+      formatTable(rows).forEach(printMasked);
       rows = [];
     }
   }
-  if (!options.json) [...formatTable(rows, paint), ...foreign].forEach(printMasked);
+  if (!options.json) [...formatTable(rows), ...foreign].forEach(printMasked);
   return SUCCESS;
 }
 
