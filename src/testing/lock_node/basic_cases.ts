@@ -11,6 +11,7 @@ export type Case = readonly [name: string, run: (bench: Bench) => Promise<void>]
 
 /** A TTL that ends within a case, in milliseconds. */
 const SHORT_MS = 300;
+const SHORT = { ttlMs: SHORT_MS };
 /** A TTL that is not a whole number of seconds, in milliseconds. */
 const UNEVEN_MS = 1_900;
 /** How much earlier a key may expire, because a store counts whole milliseconds. */
@@ -21,97 +22,83 @@ const ORDER_ROUNDS = 25;
 /** Keys are set once, and expire. */
 const ACQUIRE_CASES: readonly Case[] = [
   ["acquire() sets a missing key, and inspect() reports it", async (bench) => {
-    const [key, value] = [bench.key(), bench.value()];
+    const key = bench.key();
     check(await bench.inspect(key) === undefined, "inspect() reports a key that is missing");
-    await bench.expect("granted", "acquire", { keys: [key], value });
-    const state = await bench.inspect(key);
+    const { keys, value } = await bench.held({ keys: [key] });
+    const state = await bench.inspect(keys[0]);
     check(state?.value === value, "inspect() does not report the value");
     const { remainingMs } = state;
     check(remainingMs > 0 && remainingMs <= LONG_MS, `inspect() reports ${remainingMs} ms`);
   }],
   ["acquire() denies a key that is held, and leaves it", async (bench) => {
-    const [key, value] = [bench.key(), bench.value()];
-    await bench.expect("granted", "acquire", { keys: [key], value });
-    await bench.expect("denied", "acquire", { keys: [key] });
-    await bench.expectValue(key, value);
+    const { keys, value } = await bench.held();
+    await bench.expect("denied", "acquire", { keys });
+    await bench.expectValue(keys, value);
   }],
   ["acquire() sets all of several keys, or none", async (bench) => {
-    const [free, held, value] = [bench.key(), bench.key(), bench.value()];
-    await bench.expect("granted", "acquire", { keys: [held], value });
+    const free = bench.key();
+    const { keys: [held], value } = await bench.held();
     for (const keys of [[free, held], [held, free]]) {
       await bench.expect("denied", "acquire", { keys });
-      await bench.expectValue(free, undefined);
+      await bench.expectValue([free], undefined);
     }
-    await bench.expectValue(held, value);
-    const both = [bench.key(), bench.key()];
-    await bench.expect("granted", "acquire", { keys: both, value });
-    for (const key of both) await bench.expectValue(key, value);
+    await bench.expectValue([held], value);
+    const both = await bench.held({ keys: bench.keys(2) });
+    await bench.expectValue(both.keys, both.value);
   }],
   ["a key expires after its TTL, and not before", async (bench) => {
-    const key = bench.key();
-    await expiresAfter(bench, key, SHORT_MS, async () => {
-      await bench.expect("granted", "acquire", { keys: [key], ttlMs: SHORT_MS });
-    });
+    const keys = bench.keys(1);
+    await expiresAfter(bench, keys, SHORT_MS, () => bench.held({ keys, ttlMs: SHORT_MS }));
   }],
   ["a TTL counts in milliseconds", async (bench) => {
-    const [set, extended, value, ttlMs] = [bench.key(), bench.key(), bench.value(), UNEVEN_MS];
-    await bench.expect("granted", "acquire", { keys: [extended], value, ttlMs: ttlMs / 2 });
+    const [keys, ttlMs] = [bench.keys(1), UNEVEN_MS];
+    const extended = await bench.held({ ttlMs: ttlMs / 2 });
     await Promise.all([
-      expiresAfter(bench, set, ttlMs, async () => {
-        await bench.expect("granted", "acquire", { keys: [set], ttlMs });
-      }),
-      expiresAfter(bench, extended, ttlMs, async () => {
-        await bench.expect("granted", "extend", { keys: [extended], value, ttlMs });
+      expiresAfter(bench, keys, ttlMs, () => bench.held({ keys, ttlMs })),
+      expiresAfter(bench, extended.keys, ttlMs, () => {
+        return bench.expect("granted", "extend", { ...extended, ttlMs });
       }),
     ]);
   }],
   ["a key that has expired is missing to extend(), release() and inspect()", async (bench) => {
-    const [extended, released] = [bench.key(), bench.key()];
-    const [value, ttlMs] = [bench.value(), SHORT_MS];
-    for (const key of [extended, released]) {
-      await bench.expect("granted", "acquire", { keys: [key], value, ttlMs });
-    }
+    const [extended, released] = [await bench.held(SHORT), await bench.held(SHORT)];
     await pauseMs(SHORT_MS + EXPIRY_TOLERANCE_MS);
-    await bench.expectValue(extended, undefined);
-    await expectMissing(bench, { keys: [extended], value });
-    await bench.expectValue(extended, undefined);
-    await bench.expect("denied", "release", { keys: [released], value });
-    await bench.expect("granted", "acquire", { keys: [extended, released] });
+    await bench.expectValue(extended.keys, undefined);
+    await expectMissing(bench, extended);
+    await bench.expectValue(extended.keys, undefined);
+    await bench.expect("denied", "release", released);
+    await bench.held({ keys: [...extended.keys, ...released.keys] });
   }],
 ];
 
 /** Only what holds the value is extended, and never shortened. */
 const EXTEND_CASES: readonly Case[] = [
   ["extend() gives keys a longer TTL", async (bench) => {
-    const [keys, value] = [[bench.key(), bench.key()], bench.value()];
-    await bench.expect("granted", "acquire", { keys, value, ttlMs: LONG_MS / 2 });
-    await bench.expect("granted", "extend", { keys, value, ttlMs: LONG_MS });
-    for (const key of keys) {
-      const remainingMs = (await bench.inspect(key))?.remainingMs ?? 0;
-      check(remainingMs > LONG_MS / 2, `an extended key lives for ${remainingMs} ms`);
+    const lock = await bench.held({ keys: bench.keys(2), ttlMs: LONG_MS / 2 });
+    await bench.expect("granted", "extend", { ...lock, ttlMs: LONG_MS });
+    for (const key of lock.keys) {
+      const lifeMs = await bench.lifeMs(key);
+      check(lifeMs > LONG_MS / 2, `an extended key lives for ${lifeMs} ms`);
     }
   }],
   ["extend() never shortens a TTL", async (bench) => {
-    const [key, value] = [bench.key(), bench.value()];
-    await bench.expect("granted", "acquire", { keys: [key], value });
-    await bench.expect("granted", "extend", { keys: [key], value, ttlMs: SHORT_MS });
-    const remainingMs = (await bench.inspect(key))?.remainingMs ?? 0;
-    check(remainingMs > LONG_MS / 2, `extend() shortened a TTL to ${remainingMs} ms`);
+    const lock = await bench.held();
+    await bench.expect("granted", "extend", { ...lock, ttlMs: SHORT_MS });
+    const lifeMs = await bench.lifeMs(lock.keys[0]);
+    check(lifeMs > LONG_MS / 2, `extend() shortened a TTL to ${lifeMs} ms`);
   }],
   ["extend() denies a key with another value, and leaves it", async (bench) => {
-    const [key, value] = [bench.key(), bench.value()];
-    await bench.expect("granted", "acquire", { keys: [key], value, ttlMs: LONG_MS / 2 });
-    await bench.expect("denied", "extend", { keys: [key] });
-    const state = await bench.inspect(key);
-    check(state?.value === value, "extend() changed the value of a key");
-    check(state.remainingMs <= LONG_MS / 2, "extend() extended another's key");
+    const { keys, value } = await bench.held({ ttlMs: LONG_MS / 2 });
+    await bench.expect("denied", "extend", { keys });
+    await bench.expectValue(keys, value);
+    check(await bench.lifeMs(keys[0]) <= LONG_MS / 2, "extend() extended another's key");
   }],
   ["extend() never sets a missing key", async (bench) => {
-    const [held, missing, value] = [bench.key(), bench.key(), bench.value()];
-    await bench.expect("granted", "acquire", { keys: [held], value });
+    const missing = bench.key();
+    const { keys: [held], value } = await bench.held();
     for (const keys of [[missing], [held, missing], [missing, held]]) {
       await expectMissing(bench, { keys, value });
-      await bench.expectValue(missing, undefined);
+      await bench.expectValue([missing], undefined);
     }
   }],
 ];
@@ -119,21 +106,19 @@ const EXTEND_CASES: readonly Case[] = [
 /** Only what holds the value is deleted. */
 const RELEASE_CASES: readonly Case[] = [
   ["release() deletes the keys", async (bench) => {
-    const [keys, value] = [[bench.key(), bench.key()], bench.value()];
-    await bench.expect("granted", "acquire", { keys, value });
-    await bench.expect("granted", "release", { keys, value });
-    for (const key of keys) await bench.expectValue(key, undefined);
-    await bench.expect("denied", "release", { keys, value });
+    const lock = await bench.held({ keys: bench.keys(2) });
+    await bench.expect("granted", "release", lock);
+    await bench.expectValue(lock.keys, undefined);
+    await bench.expect("denied", "release", lock);
   }],
   ["release() deletes no key with another value", async (bench) => {
-    const [ours, theirs, value, other] = [bench.key(), bench.key(), bench.value(), bench.value()];
-    await bench.expect("granted", "acquire", { keys: [theirs], value: other });
-    await bench.expect("denied", "release", { keys: [theirs], value });
-    await bench.expectValue(theirs, other);
-    await bench.expect("granted", "acquire", { keys: [ours], value });
-    await bench.expect("denied", "release", { keys: [theirs, ours], value });
-    await bench.expectValue(theirs, other);
-    await bench.expectValue(ours, undefined);
+    const [ours, theirs] = [await bench.held(), await bench.held()];
+    const { value } = ours;
+    await bench.expect("denied", "release", { ...theirs, value });
+    await bench.expectValue(theirs.keys, theirs.value);
+    await bench.expect("denied", "release", { keys: [...theirs.keys, ...ours.keys], value });
+    await bench.expectValue(theirs.keys, theirs.value);
+    await bench.expectValue(ours.keys, undefined);
   }],
 ];
 
@@ -141,30 +126,30 @@ const RELEASE_CASES: readonly Case[] = [
 const ORDER_CASES: readonly Case[] = [
   ["requests of one tick take effect in their order", async (bench) => {
     for (let round = 0; round < ORDER_ROUNDS; round++) {
-      const [key, other] = [bench.key(), bench.key()];
-      const [first, second] = [bench.value(), bench.value()];
+      const [keys, value, second] = [bench.keys(2), bench.value(), bench.value()];
+      const other = keys.slice(1);
       const requests = [
-        bench.ask("acquire", { keys: [key, other], value: first, ttlMs: LONG_MS / 2 }),
-        bench.ask("extend", { keys: [key, other], value: first }),
-        bench.ask("release", { keys: [key, other], value: first }),
-        bench.ask("acquire", { keys: [other], value: second }),
-        bench.ask("release", { keys: [other], value: first }),
+        bench.ask("acquire", { keys, value, ttlMs: LONG_MS / 2 }),
+        bench.ask("extend", { keys, value }),
+        bench.ask("release", { keys, value }),
+        bench.ask("acquire", { keys: other, value: second }),
+        bench.ask("release", { keys: other, value }),
       ];
       const answers = await Promise.all(requests.map((request) => bench.answerTo(request)));
       const outcomes = answers.map(({ outcome }) => outcome).join();
       check(outcomes === "granted,granted,granted,granted,denied", `it answered ${outcomes}`);
-      await bench.expectValue(key, undefined);
+      await bench.expectValue(keys.slice(0, 1), undefined);
       await bench.expectValue(other, second);
     }
   }],
   ["a release undoes an acquisition that was not answered yet", async (bench) => {
     for (let round = 0; round < ORDER_ROUNDS; round++) {
-      const [key, value] = [bench.key(), bench.value()];
-      const acquisition = bench.ask("acquire", { keys: [key], value });
+      const acquisition = bench.ask("acquire", {});
       await Promise.resolve();
-      const undo = bench.ask("release", { keys: [key], value });
+      const { keys, value } = acquisition;
+      const undo = bench.ask("release", { keys, value });
       await Promise.all([bench.answerTo(acquisition), bench.answerTo(undo)]);
-      await bench.expectValue(key, undefined);
+      await bench.expectValue(keys, undefined);
     }
   }],
   ["requests about different keys are answered side by side", async (bench) => {
@@ -177,8 +162,8 @@ const ORDER_CASES: readonly Case[] = [
     const { node } = bench;
     if (!node.keys) return;
     const prefix = `${bench.key()}[*`;
-    await bench.expect("granted", "acquire", { keys: [`${prefix}]`] });
-    await bench.expect("granted", "acquire", { keys: [bench.key()] });
+    await bench.held({ keys: [`${prefix}]`] });
+    await bench.held();
     const listed = await within(textOf(node.keys(prefix)), "keys() did not end");
     check(listed === `${prefix}]`, `keys() listed '${listed}'`);
   }],
@@ -200,16 +185,16 @@ async function textOf(steps: AsyncIterable<readonly string[]>): Promise<string> 
 /** Checks that a key expires after its TTL, and reports no more than that before. */
 async function expiresAfter(
   bench: Bench,
-  key: string,
+  keys: readonly string[],
   ttlMs: number,
-  set: () => Promise<void>,
+  set: () => Promise<unknown>,
 ): Promise<void> {
   const startMs = systemClock.monotonicMs();
   await set();
-  const remainingMs = (await bench.inspect(key))?.remainingMs ?? 0;
-  check(remainingMs <= ttlMs, `inspect() reports ${remainingMs} ms of a TTL of ${ttlMs}`);
+  const lifeMs = await bench.lifeMs(keys[0]);
+  check(lifeMs <= ttlMs, `inspect() reports ${lifeMs} ms of a TTL of ${ttlMs}`);
   await bench.eventually("a key does not expire", async () => {
-    return (await bench.answer("acquire", { keys: [key] })).outcome === "granted";
+    return (await bench.answer("acquire", { keys })).outcome === "granted";
   });
   const elapsedMs = systemClock.monotonicMs() - startMs;
   check(elapsedMs >= ttlMs - EXPIRY_TOLERANCE_MS, `a key expired after ${elapsedMs} ms`);

@@ -32,6 +32,9 @@ export interface NodeToTest {
 /** What one request asks for; the rest is made up. */
 export type Wish = Partial<LockRequest>;
 
+/** A lock that was acquired. */
+export type HeldLock = Pick<LockRequest, "keys" | "value" | "mode">;
+
 /** What a node answered. */
 export interface TestAnswer {
   readonly outcome: "granted" | "denied" | "missing" | "failed";
@@ -69,6 +72,11 @@ export class Bench {
     return `test:${systemRandom.value()}`;
   }
 
+  /** Several of them. */
+  keys(count: number): string[] {
+    return Array.from({ length: count }, () => this.key());
+  }
+
   /** A value that nobody has used. */
   value(): string {
     return systemRandom.value();
@@ -104,13 +112,33 @@ export class Bench {
     return within(this.node.inspect(key), "inspect() did not settle");
   }
 
-  /** Checks what a key holds; `undefined` if nothing. */
-  async expectValue(key: string, value: string | undefined): Promise<void> {
-    const found = (await this.inspect(key))?.value;
-    check(
-      found === value,
-      value === undefined ? "it has a key that it should not have" : "it does not have the key",
-    );
+  /** Acquires a lock, on a new key if the wish names none. */
+  async held(wish: Wish = {}): Promise<HeldLock> {
+    const { keys = [this.key()], value = this.value(), mode } = wish;
+    const lock = { keys, value, ...mode && { mode } };
+    await this.expect("granted", "acquire", { ...wish, ...lock });
+    return lock;
+  }
+
+  /** Waits for the answers to requests, and returns those that were granted. */
+  async winners(requests: readonly TestRequest[]): Promise<TestRequest[]> {
+    const answers = await Promise.all(requests.map((request) => this.answerTo(request)));
+    return requests.filter((_, index) => answers[index].outcome === "granted");
+  }
+
+  /** Returns how long a key lives, in milliseconds; 0 if it is missing. */
+  async lifeMs(key: string): Promise<number> {
+    return (await this.inspect(key))?.remainingMs ?? 0;
+  }
+
+  /** Checks what keys hold; `undefined` if nothing. */
+  async expectValue(keys: readonly string[], value: string | undefined): Promise<void> {
+    for (const key of keys) {
+      check(
+        (await this.inspect(key))?.value === value,
+        value === undefined ? "it has a key that it should not have" : "it does not have the key",
+      );
+    }
   }
 
   /** Repeats a check until it passes. */

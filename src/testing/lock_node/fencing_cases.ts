@@ -24,7 +24,7 @@ export const FENCING_CASES: readonly Case[] = [
     }
   }],
   ["the counter of several keys is greater than that of each", async (bench) => {
-    const [one, two] = [bench.key(), bench.key()];
+    const [one, two] = bench.keys(2);
     const counts: number[] = [];
     for (const keys of [[one], [two], [two], [one, two], [one], [two]]) {
       const lock = { keys, value: bench.value() };

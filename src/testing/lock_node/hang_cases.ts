@@ -16,28 +16,22 @@ const ATTEMPTS = 5;
 /** All cases of this file. */
 export const HANG_CASES: readonly Case[] = [
   ["a request during a short hang is answered once, and truly", async (bench) => {
-    const [key, value] = [bench.key(), bench.value()];
-    await bench.expect("granted", "acquire", {}); // connected
+    await bench.held(); // connected
     await bench.hang();
-    const request = bench.ask("acquire", { keys: [key], value });
+    const request = bench.ask("acquire", {});
     await pauseMs(SHORT_HANG_MS);
     await bench.resume();
     const { outcome } = await bench.answerTo(request);
     check(outcome !== "denied", "it denied a key that nobody held");
-    if (outcome === "granted") await bench.expectValue(key, value);
+    if (outcome === "granted") await bench.expectValue(request.keys, request.value);
   }],
   ["a short hang leaves nothing of what was undone", (bench) => undoneBy(bench, SHORT_HANG_MS)],
   ["a long hang leaves nothing of what was undone", (bench) => undoneBy(bench, LONG_HANG_MS)],
   ["requests during a long hang are not denied, and a release takes effect", async (bench) => {
-    const [released, extended, free] = [1, 2, 3].map(() => ({
-      keys: [bench.key()],
-      value: bench.value(),
-    }));
-    await bench.expect("granted", "acquire", released);
-    await bench.expect("granted", "acquire", extended);
+    const [released, extended] = [await bench.held(), await bench.held()];
     await bench.hang();
     const release = bench.ask("release", released);
-    const requests = [release, bench.ask("extend", extended), bench.ask("acquire", free)];
+    const requests = [release, bench.ask("extend", extended), bench.ask("acquire", {})];
     await pauseMs(LONG_HANG_MS);
     await bench.resume();
     for (const request of requests) {
@@ -52,8 +46,7 @@ export const HANG_CASES: readonly Case[] = [
     });
   }],
   ["close() settles during a hang, and every request is answered", async (bench) => {
-    const held = { keys: [bench.key()], value: bench.value() };
-    await bench.expect("granted", "acquire", held);
+    const held = await bench.held();
     await bench.hang();
     const requests = [
       bench.ask("acquire", {}),
@@ -67,9 +60,9 @@ export const HANG_CASES: readonly Case[] = [
 
 /** Attempts are made and undone while the store hangs. */
 async function undoneBy(bench: Bench, hangMs: number): Promise<void> {
-  await bench.expect("granted", "acquire", {});
+  await bench.held();
   await bench.hang();
-  const keys = Array.from({ length: ATTEMPTS }, () => bench.key());
+  const keys = bench.keys(ATTEMPTS);
   const requests = keys.flatMap((key) => {
     const value = bench.value();
     const attempt = bench.ask("acquire", { keys: [key], value });

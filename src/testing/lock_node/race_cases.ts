@@ -25,7 +25,7 @@ export const RACE_CASES: readonly Case[] = [
     const peer = await bench.peer();
     let headStartMs = 0;
     for (let round = 0; round < ROUNDS; round++) {
-      const keys = Array.from({ length: KEYS }, () => bench.key());
+      const keys = bench.keys(KEYS);
       if (round % 2) await expired(bench, keys);
       const startMs = systemClock.monotonicMs();
       // In opposite orders, so that the two meet wherever one of them is ahead.
@@ -35,11 +35,9 @@ export const RACE_CASES: readonly Case[] = [
       for (const request of theirs) await peer.answerTo(request);
       headStartMs = systemClock.monotonicMs() - startMs;
       await Promise.all(keys.map(async (key, index) => {
-        const pair = [ours[index], theirs[index]];
-        const answers = await Promise.all(pair.map((request) => bench.answerTo(request)));
-        const winners = pair.filter((_, index) => answers[index].outcome === "granted");
+        const winners = await bench.winners([ours[index], theirs[index]]);
         check(winners.length < 2, "another node on the same store acquired the same key");
-        if (winners.length > 0) await bench.expectValue(key, winners[0].value);
+        if (winners.length > 0) await bench.expectValue([key], winners[0].value);
       }));
     }
   }],
@@ -69,26 +67,23 @@ async function expired(bench: Bench, keys: readonly string[]): Promise<void> {
 async function raceAtExpiry(bench: Bench, method: "release" | "extend"): Promise<void> {
   const peer = await bench.peer();
   for (let round = 0; round < EXPIRY_ROUNDS; round++) {
-    const locks = Array.from({ length: KEYS }, () => ({
-      keys: [bench.key()],
-      value: bench.value(),
-    }));
     const startMs = systemClock.monotonicMs();
-    const answers = await Promise.all(
-      locks.map((lock) => bench.answer("acquire", { ...lock, ttlMs: TTL_MS })),
-    );
+    const requests = bench.keys(KEYS).map((key) => {
+      return bench.ask("acquire", { keys: [key], ttlMs: TTL_MS });
+    });
+    const held = await bench.winners(requests);
+    const answers = await Promise.all(requests.map(({ answer }) => answer));
     const grantedMs = systemClock.monotonicMs();
     await pauseMs(Math.max(startMs + TTL_MS - EARLY_MS - grantedMs, 0));
     const denied = answers.some(({ outcome }) => outcome === "denied");
     check(!denied, "it denied a key that nobody has used");
     // A store that two processes keep busy may fail some.
-    const held = locks.filter((_, index) => answers[index].outcome === "granted");
     check(held.length > 0, "it granted none of so many missing keys");
-    await Promise.all(held.map(async (lock) => {
+    await Promise.all(held.map(async ({ keys, value }) => {
       let over = false;
-      const acquisition = acquireUntil(peer, lock.keys, () => over);
+      const acquisition = acquireUntil(peer, keys, () => over);
       await pauseMs(systemRandom.fraction() * (EARLY_MS + grantedMs - startMs));
-      const { outcome } = await bench.answer(method, lock);
+      const { outcome } = await bench.answer(method, { keys, value });
       over = true;
       const taken = await acquisition;
       if (taken === undefined) return;
@@ -97,7 +92,7 @@ async function raceAtExpiry(bench: Bench, method: "release" | "extend"): Promise
         "it extended what another node acquired",
       );
       check(
-        (await peer.inspect(lock.keys[0]))?.value === taken,
+        (await peer.inspect(keys[0]))?.value === taken,
         "it changed the key of another node",
       );
     }));
