@@ -31,8 +31,8 @@ const PARTS_SHOWN = 2;
  *
  * @param text What the user wrote.
  * @returns Milliseconds, rounded to an integer.
- * @throws {InvalidArgumentError} If it is no duration. A number without a unit is refused, because it is
- * seconds to some programs and milliseconds to others.
+ * @throws {InvalidArgumentError} If it is no duration. A number without a unit is refused, because
+ * it is seconds to some programs and milliseconds to others.
  */
 export function parseDuration(text: string): number {
   if (text === "0") return 0;

@@ -98,70 +98,86 @@ const CLOCK = new Intl.DateTimeFormat("sv", {
   ...{ hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 } as const,
 });
 
-/** `04:05:06.789`, by this machine's time zone. */
-function clock(ms: number): string {
-  return CLOCK.format(ms).replace(",", ".");
-}
-
 function seconds(ms: number): string {
   return `${Number((ms / 1_000).toFixed(3))} s`;
 }
 
-/** Makes the page. The browser does the layout: what stands where in time is a share of a width. */
-export function drawPicture(picture: Picture): string {
-  const { startMs, endMs, isClock, rows, lines } = picture;
-  const time = isClock ? clock : seconds;
-  const lengthMs = endMs - startMs;
-  const percent = (ms: number) => `${+(ms / lengthMs * 100).toFixed(3)}%`;
+/** A time as `04:05:06.789`, by this machine's time zone, or in seconds. */
+function timeText({ isClock }: Picture, ms: number): string {
+  return isClock ? CLOCK.format(ms).replace(",", ".") : seconds(ms);
+}
 
-  const barHtml = ({ kind, fromMs, toMs, hue = 0, text }: Bar, lane: number) => {
-    const times = `${time(fromMs)} to ${time(toMs)} (${seconds(toMs - fromMs)})`;
-    const place = `left:${percent(fromMs - startMs)};width:${
-      percent(Math.min(toMs, endMs) - fromMs)
-    }`;
-    const style = `${place};top:${lane * LANE_PX}px;--hue:${hue}`;
-    const shown = escapeHtml(text);
-    return `<i class="${kind}" style="${style}" title="${shown}\n${times}">${shown}</i>`;
-  };
-  /** Puts bars that overlap into lanes of their own. */
-  const rowHtml = ({ name, group, bars }: Row, index: number) => {
-    let html = "", lanes = 0;
-    for (const kinds of LANES) {
-      const ends: number[] = [];
-      const shown = bars.filter(({ kind, fromMs }) => kinds.includes(kind) && fromMs < endMs);
-      for (const bar of shown.sort((a, b) => a.fromMs - b.fromMs)) {
-        let lane = ends.findIndex((endMs) => endMs <= bar.fromMs);
-        if (lane < 0) lane = Math.min(ends.length, LANES_MAX - 1);
-        ends[lane] = Math.max(bar.toMs, bar.fromMs + lengthMs * BAR_MIN);
-        html += barHtml(bar, lanes + lane);
-      }
-      lanes += ends.length;
-    }
-    const gap = group === (rows[index - 1]?.group ?? group) ? "" : "<hr>";
-    const shown = escapeHtml(name);
-    const style = `height:${Math.max(lanes, 1) * LANE_PX}px`;
-    return `${gap}<div style="${style}"><b title="${shown}">${shown}</b>${html}</div>`;
-  };
-  const marks = picture.marks.filter(({ atMs }) => atMs <= endMs).slice(0, MARKS_MAX);
-  const markText = ({ atMs, checker, what }: Mark) =>
-    escapeHtml(`${time(atMs)}: ${checker}${what && `: ${what}`}`);
-  const markLine = (mark: Mark) => {
-    const style = `left:${percent(mark.atMs - startMs)}`;
-    return `<s class="${mark.kind}" style="${style}" title="${markText(mark)}"></s>`;
-  };
+/** Where a time is, as a share of the width. */
+function placeOf({ startMs, endMs }: Picture, ms: number): string {
+  return `${Number(((ms - startMs) / (endMs - startMs) * 100).toFixed(3))}%`;
+}
+
+/** The parts of the time axis, as lines through all rows. */
+function axisHtml(picture: Picture): string {
+  const { startMs, endMs, isClock } = picture;
+  const lengthMs = endMs - startMs;
   const partMs = PART_SECONDS.map((seconds) => seconds * 1_000)
     .find((ms) => lengthMs / ms <= PARTS_MAX) ?? lengthMs;
-  const axisText = (ms: number) => isClock ? clock(ms).slice(0, partMs < 1_000 ? 12 : 8) : time(ms);
-  const axis: string[] = [];
+  let html = "";
   for (let ms = Math.ceil(startMs / partMs) * partMs; ms <= endMs; ms += partMs) {
-    axis.push(`<s style="left:${percent(ms - startMs)}"><u>${axisText(ms)}</u></s>`);
+    const text = timeText(picture, ms).slice(0, isClock && partMs >= 1_000 ? 8 : undefined);
+    html += `<s style="left:${placeOf(picture, ms)}"><u>${text}</u></s>`;
   }
+  return html;
+}
+
+/** A row; bars that overlap are in lanes of their own. */
+function rowHtml(picture: Picture, { name, bars }: Row): string {
+  const { startMs, endMs } = picture;
+  let html = "", lanes = 0;
+  for (const kinds of LANES) {
+    const ends: number[] = [];
+    const shown = bars.filter(({ kind, fromMs }) => kinds.includes(kind) && fromMs < endMs);
+    for (const bar of shown.sort((a, b) => a.fromMs - b.fromMs)) {
+      let lane = ends.findIndex((endMs) => endMs <= bar.fromMs);
+      if (lane < 0) lane = Math.min(ends.length, LANES_MAX - 1);
+      ends[lane] = Math.max(bar.toMs, bar.fromMs + (endMs - startMs) * BAR_MIN);
+      html += barHtml(picture, bar, lanes + lane);
+    }
+    lanes += ends.length;
+  }
+  const style = `height:${Math.max(lanes, 1) * LANE_PX}px`;
+  return `<div style="${style}"><b title="${escapeHtml(name)}">${
+    escapeHtml(name)
+  }</b>${html}</div>`;
+}
+
+function barHtml(picture: Picture, { kind, fromMs, toMs, hue = 0, text }: Bar, lane: number) {
+  const { endMs } = picture;
+  const [from, to] = [fromMs, toMs].map((ms) => timeText(picture, ms));
+  const title = `${escapeHtml(text)}\n${from} to ${to} (${seconds(toMs - fromMs)})`;
+  const right = placeOf(picture, endMs - Math.min(toMs, endMs) + picture.startMs);
+  const style = `left:${placeOf(picture, fromMs)};right:${right};top:${lane * LANE_PX}px`;
+  return `<i class="${kind}" style="${style};--hue:${hue}" title="${title}">${
+    escapeHtml(text)
+  }</i>`;
+}
+
+/** Makes the page. The browser does the layout: what stands where in time is a share of a width. */
+export function drawPicture(picture: Picture): string {
+  const { rows, endMs } = picture;
+  const marks = picture.marks.filter(({ atMs }) => atMs <= endMs).slice(0, MARKS_MAX);
+  const markText = ({ atMs, checker, what }: Mark) =>
+    escapeHtml(`${timeText(picture, atMs)}: ${checker}${what && `: ${what}`}`);
+  const markLine = (mark: Mark) => {
+    const style = `left:${placeOf(picture, mark.atMs)}`;
+    return `<s class="${mark.kind}" style="${style}" title="${markText(mark)}"></s>`;
+  };
+  const rowsText = rows.map((row, index) => {
+    const isFirst = index > 0 && row.group !== rows[index - 1].group;
+    return (isFirst ? "<hr>" : "") + rowHtml(picture, row);
+  });
   const columns = Math.min(NAME_MAX, Math.max(0, ...rows.map(({ name }) => name.length)));
   const [title, summary] = [picture.title, picture.summary].map(escapeHtml);
   const legend = picture.legend.map(([kind, text]) => `<i class="${kind}"></i>${text}`).join("");
-  const table = lines.map(({ atMs, who, what }) => {
-    return `<tr><td>${time(atMs)}<td>${escapeHtml(who)}<td>${escapeHtml(what)}\n`;
-  });
+  const lines = picture.lines.map(({ atMs, who, what }) =>
+    `<tr><td>${timeText(picture, atMs)}<td>${escapeHtml(who)}<td>${escapeHtml(what)}\n`
+  );
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -174,12 +190,12 @@ export function drawPicture(picture: Picture): string {
 <p>${summary}</p>
 <div id="legend">${legend}</div>
 <div id="picture" style="--names:${columns}ch">
-${axis.join("")}${marks.map(markLine).join("")}
-${rows.map(rowHtml).join("\n")}
+${axisHtml(picture)}${marks.map(markLine).join("")}
+${rowsText.join("\n")}
 ${marks.map((mark) => `<p class="${mark.kind}">${markText(mark)}</p>`).join("\n")}
 </div>
 <details><summary>What happened, line by line</summary><table>
-${table.join("")}</table></details>
+${lines.join("")}</table></details>
 </body>
 </html>
 `;
