@@ -51,14 +51,9 @@ const PING: Commands = [["PING"]];
 const KEY = "hasp:";
 const KEY_LENGTH: readonly string[] = ["EVAL", "return #KEYS[1]", "1", KEY];
 
-/** What commands without keys are in order by if none with keys is ahead of them in their tick. */
-const KEYLESS: readonly string[] = [""];
-
 /** A command, and who receives its reply. */
 interface SubmittedCommand {
   readonly command: LockCommand;
-  /** What it is in order by: its keys, or those of the command that it was submitted behind. */
-  readonly keys: readonly string[];
   readonly receiver: ReplyReceiver<LockCommand>;
   readonly tag: number;
   /** How many commands about its keys must be answered before it is sent. */
@@ -85,8 +80,6 @@ export class OrderedSender implements CommandSender {
   readonly #unsent: Set<SubmittedCommand> = new Set();
   /** Those of them that wait for no other one. */
   #ready: SubmittedCommand[] = [];
-  /** What the next command without keys is in order by. */
-  #lastKeys = KEYLESS;
   #flushing = false;
   #waiting = 0;
   /** The one error for all that are refused then. */
@@ -135,9 +128,8 @@ export class OrderedSender implements CommandSender {
 
   submit<Sent extends LockCommand>(command: Sent, receiver: ReplyReceiver<Sent>, tag = 0): void {
     this.#waiting++;
-    if (command.keys.length > 0) this.#lastKeys = command.keys;
-    const keys = this.#lastKeys;
-    const submitted = { command, keys, receiver, tag, waits: 0, followers: [] };
+    const { keys } = command;
+    const submitted = { command, receiver, tag, waits: 0, followers: [] };
     if (this.#closed || this.#failures === SILENT) {
       return this.#settle(submitted, this.#downError());
     }
@@ -199,7 +191,6 @@ export class OrderedSender implements CommandSender {
 
   #flush(): void {
     this.#flushing = false;
-    this.#lastKeys = KEYLESS;
     const { pipeline } = this.#client;
     const ready = this.#ready;
     this.#ready = [];
@@ -230,8 +221,9 @@ export class OrderedSender implements CommandSender {
       this.#conclude(commands, await this.#ask(commands.map(({ command }) => command.args)));
     }
     for (const command of piece) {
-      for (const key of command.keys) if (this.#last.get(key) === command) this.#last.delete(key);
-      for (const follower of command.followers) {
+      const { command: { keys }, followers } = command;
+      for (const key of keys) if (this.#last.get(key) === command) this.#last.delete(key);
+      for (const follower of followers) {
         // it may have been sent in the same piece
         if (--follower.waits === 0 && this.#unsent.has(follower)) this.#ready.push(follower);
       }

@@ -17,7 +17,7 @@ import { systemClock } from "../time/clock.ts";
  */
 export function publishedNode(node: QuorumNode): Required<LockNode> {
   /** What may set keys and is not answered yet, by its value. */
-  const acquiring = new Map<string, { undone?: boolean }>();
+  const acquiring = new Map<string, { wanted: boolean }>();
   const ask = (method: "acquire" | "extend" | "adopt" | "release" | "raiseCounters") => {
     return (request: LockRequest) =>
       new Promise<Grant>((resolve, reject) => {
@@ -27,7 +27,7 @@ export function publishedNode(node: QuorumNode): Required<LockNode> {
           ? ["release" as const, () => untilMs - systemClock.monotonicMs()]
           : [method];
         const undone = called === "release" ? acquiring.get(value) : undefined;
-        if (undone) undone.undone = true;
+        if (undone) undone.wanted = false;
         const asked: QuorumRequest = {
           ...request,
           ...UNREAD,

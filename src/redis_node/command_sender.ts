@@ -15,7 +15,7 @@ import type { Operation } from "./scripts/script.ts";
 /** A command, and what it means for locks. */
 export interface LockCommand extends Command {
   readonly args: readonly string[];
-  /** The keys of locks that it names. */
+  /** The keys of locks that it is in order by: those that it names, or that a guard waits for. */
   readonly keys: readonly string[];
   /** The request that it is for, and what it does for that. Missing: it is for none. */
   readonly request?: QuorumRequest;
@@ -23,8 +23,7 @@ export interface LockCommand extends Command {
 }
 
 /**
- * Sends commands to one server. Commands about one key take effect in the order of the calls, and
- * so do the commands of one tick; replies to commands without keys come in that order.
+ * Sends commands to one server. Commands about one key take effect in the order of the calls.
  */
 export interface CommandSender {
   /** See {@linkcode QuorumNode.readyAtMs}. */
@@ -69,7 +68,7 @@ export interface CommandSender {
 }
 
 /**
- * Sends commands in one piece, and resolves to their replies, of which some may be errors.
+ * Sends commands in one tick, and resolves to their replies, of which some may be errors.
  *
  * @param connection The connection to the server.
  * @param commands At least one.
@@ -83,13 +82,15 @@ export function repliesTo(
 ): Promise<RawReply[]> {
   return new Promise((resolve, reject) => {
     const replies: RawReply[] = [];
+    let missing = commands.length;
     const receiver: ReplyReceiver = {
-      onReply(reply) { // in the order of the commands, as they have all of the keys or none
-        if (replies.push(reply) === commands.length) resolve(replies);
+      onReply(reply, _command, index) {
+        replies[index] = reply;
+        if (--missing === 0) resolve(replies);
       },
       onFailure: reject,
     };
-    for (const args of commands) connection.submit({ args, keys }, receiver);
+    commands.forEach((args, index) => connection.submit({ args, keys }, receiver, index));
   });
 }
 

@@ -241,7 +241,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
       onFailure: (error) => this.onFailure(error, command, nodeIndex),
     }, nodeIndex);
     this.#guard ??= new RestartGuard(this.server, this.connection, this.#onEvent);
-    this.#guard.askBehind(withheld);
+    this.#guard.askBehind(command.keys, withheld);
   }
 
   /** Part of {@linkcode ReplyReceiver}; the guard withholds the vote if there is `withheld`. */
@@ -262,9 +262,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     } else if (group) {
       this.#onGroupReply(reply, operation, group, nodeIndex);
     } else {
-      const { length } = request.keys;
-      const answer = operation.eachKey && length > 1 ? replyForAll(reply, length) : reply;
-      this.#onAnswer(answer, operation, request, nodeIndex, withheld);
+      this.#onAnswer(reply, operation, request, nodeIndex, withheld);
     }
   }
 
@@ -358,17 +356,7 @@ function isRepeatable(
   if (whole) return false;
   if (kind === "release" || group) return true;
   // mutation: script-sent-for-undone-attempt
-  return request.wanted && !request.undone;
-}
-
-/**
- * The reply for a request of several keys, which is an error or has one for each: 0 if one is 0,
- * else 2 if one is 2, else 1. `null` if it cannot be read.
- */
-export function replyForAll(reply: RawReply, count: number): RawReply {
-  if (reply instanceof ReplyError) return reply;
-  if (!Array.isArray(reply) || reply.length !== count || !reply.every(isNumber)) return null;
-  return reply.includes(0) ? 0 : Math.max(...reply);
+  return request.wanted;
 }
 
 /** How a request for a lock is put to a node; `queues` if its ticket is to stand in the queues. */
@@ -479,10 +467,10 @@ export function detailOf(
   outcome: Outcome,
   reply: RawReply,
   { kind }: Operation,
-  { counterHint }: QuorumRequest,
+  { counterHint, pool }: QuorumRequest,
 ): number | QueuePosition | undefined {
   if (outcome === QUEUED) return queuePosition(reply);
-  if (outcome === DENIED && Array.isArray(reply)) return reply.find(isNumber); // of a pool
+  if (outcome === DENIED && pool && Array.isArray(reply)) return reply.find(isNumber);
   const counts = kind === "raise" || kind === "acquire" && counterHint !== undefined;
   return outcome === GRANTED && counts && isNumber(reply) ? reply : undefined;
 }

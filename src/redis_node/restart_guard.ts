@@ -183,22 +183,22 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
    */
   onOpen(): void {
     this.#uptimeDueMs = -Infinity;
-    this.askBehind(undefined);
+    this.askBehind([]);
   }
 
-  /** Must be called right behind the command that may bring the grant. */
-  askBehind(withheld: WithheldVote | undefined): void {
+  /** Must be called right behind the command, with these keys, that may bring the grant. */
+  askBehind(keys: LockCommand["keys"], withheld?: WithheldVote): void {
     const { thirdParty, wheel: { clock } } = this.#server;
     // others' clients may connect again unnoticed
     const isDue = thirdParty || clock.monotonicMs() >= this.#uptimeDueMs;
-    this.#connection.submit({ ...isDue ? STATE_COMMAND : AGE_COMMAND, withheld }, this);
+    this.#connection.submit({ ...isDue ? STATE_COMMAND : AGE_COMMAND, keys, withheld }, this);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, { args, withheld }: GuardCommand): void {
+  onReply(reply: RawReply, { args, keys, withheld }: GuardCommand): void {
     const unknown = reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT;
     if (unknown && args === AGE_COMMAND.args) {
-      return this.#connection.submit({ ...STATE_COMMAND, withheld }, this);
+      return this.#connection.submit({ ...STATE_COMMAND, keys, withheld }, this);
     }
     const state = stateIn(reply);
     if (state) this.#noteRestart(state);
@@ -268,9 +268,9 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
 }
 
 /** It is kept for good, so it must not keep the memory that commands have in common. */
-function stateCommand(call: string, script: string, ...argv: string[]): LockCommand {
+function stateCommand(call: string, script: string, ...argv: string[]): Omit<LockCommand, "keys"> {
   const args = [call, script, "1", CREATED_KEY, ...argv];
-  return { args, bytes: encodeApart(args), keys: [] };
+  return { args, bytes: encodeApart(args) };
 }
 
 /** What a reply to {@linkcode STATE_LUA} says, if it is one. */

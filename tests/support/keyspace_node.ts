@@ -14,7 +14,6 @@ import {
   acquireOperation,
   detailOf,
   releaseOperation,
-  replyForAll,
   RequestCommand,
 } from "../../src/redis_node/redis_node.ts";
 import { ADOPT } from "../../src/redis_node/scripts/adopt.ts";
@@ -360,12 +359,10 @@ export class KeyspaceNode implements QuorumNode {
     nodeIndex: number,
   ): void {
     if (reply instanceof ReplyError) return request.answer(nodeIndex, FAILED, reply);
-    const { kind, eachKey } = operation;
+    const { kind } = operation;
     const known = this.#known(request);
-    const { length } = request.keys;
-    const answer = eachKey && length > 1 ? replyForAll(reply, length) : reply;
-    const outcome = operation.read(answer, known)!;
-    const detail = detailOf(outcome, answer, operation, known);
+    const outcome = operation.read(reply, known)!;
+    const detail = detailOf(outcome, reply, operation, known);
     const guarded = outcome === GRANTED && (kind === "acquire" || kind === "extend");
     if (guarded && this.quarantined && request.guardMs) {
       return request.answer(nodeIndex, QUARANTINED);

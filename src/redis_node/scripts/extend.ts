@@ -5,10 +5,10 @@
  */
 import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
-import { oneOf, type ScriptOperation } from "./script.ts";
+import { oneOfEach, type ScriptOperation } from "./script.ts";
 
 // mutation: missing-key-counts-as-extended
-export const readExtended = /* @__PURE__ */ oneOf(DENIED, GRANTED, MISSING);
+const readExtended = /* @__PURE__ */ oneOfEach(DENIED, GRANTED, MISSING);
 
 /** `ARGV` of an extension. */
 export function extendArgs({ value, ttlMs }: QuorumRequest): string[] {

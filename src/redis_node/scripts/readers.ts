@@ -24,10 +24,11 @@
  *
  * @module
  */
+import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
 import { JOIN_LUA } from "./acquire.ts";
-import { extendArgs, readExtended } from "./extend.ts";
+import { extendArgs } from "./extend.ts";
 import { ASK_LUA, QUEUE_LUA } from "./queue.ts";
-import { lua, NONE, readAcquired, type ScriptOperation } from "./script.ts";
+import { lua, NONE, oneOf, readAcquired, type ScriptOperation } from "./script.ts";
 
 /** What a key reads while readers hold it. */
 export const SHARED = "hasp:shared";
@@ -197,7 +198,7 @@ end`,
 export const EXTEND_SHARED: ScriptOperation = {
   kind: "extend",
   argv: extendArgs,
-  read: readExtended,
+  read: /* @__PURE__ */ oneOf(DENIED, GRANTED, MISSING),
   source: /* @__PURE__ */ lua(
     QUEUE_LUA,
     READERS_LUA,

@@ -7,9 +7,14 @@
 import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
 import { QUEUE_LUA, QUEUE_TTL_MS } from "./queue.ts";
 import { EXTEND_SHARED, READERS_LUA } from "./readers.ts";
-import { lua, oneOf, type Release, type Script, type ScriptOperation } from "./script.ts";
-
-const readReleased = /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED);
+import {
+  lua,
+  oneOf,
+  oneOfEach,
+  type Release,
+  type Script,
+  type ScriptOperation,
+} from "./script.ts";
 
 /**
  * Deletes each key that holds its value. Replies for each key: 0 if it did not, 1 if it did, 2 if
@@ -21,7 +26,7 @@ export const RELEASE: ScriptOperation<Release> = {
   kind: "release",
   eachKey: true,
   argv: ({ value }) => [value],
-  read: readReleased,
+  read: /* @__PURE__ */ oneOfEach(DENIED, GRANTED, CONTENDED),
   source: /* @__PURE__ */ lua(
     // Most releases are of one key that nobody waits for: they make no table, and no function. A
     // second value shows that the keys are of several locks.
@@ -75,7 +80,7 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
     if (!ticket) return [value];
     return [value, ticket.ticketId, ...keepsTicket ? [String(ticket.score)] : []];
   },
-  read: readReleased,
+  read: /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED),
   source: /* @__PURE__ */ lua(
     QUEUE_LUA,
     READERS_LUA,

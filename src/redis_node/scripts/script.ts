@@ -116,6 +116,18 @@ export function oneOf(...outcomes: readonly Outcome[]): Operation<unknown>["read
   return (reply) => isNumber(reply) ? outcomes[reply] : undefined;
 }
 
+/**
+ * Reads the reply of a script for `eachKey` to a request: an index, or of several keys a list of
+ * them, of which 0 counts before 2, and 2 before 1.
+ */
+export function oneOfEach(...outcomes: readonly Outcome[]): Operation<Release>["read"] {
+  return (reply, { keys }) => {
+    if (keys.length === 1) return isNumber(reply) ? outcomes[reply] : undefined;
+    const isList = Array.isArray(reply) && reply.length === keys.length && reply.every(isNumber);
+    return isList ? outcomes[reply.includes(0) ? 0 : Math.max(...reply)] : undefined;
+  };
+}
+
 /** `ARGV` of an acquisition: value, TTL, and the hint of a fencing token or an empty text. */
 export function acquireArgs({ value, ttlMs, counterHint }: QuorumRequest): string[] {
   return [value, String(ttlMs), counterHint === undefined ? NONE : String(counterHint)];

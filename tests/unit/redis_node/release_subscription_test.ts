@@ -57,7 +57,7 @@ class Bench {
       password: undefined,
       crowded: undefined,
       leave() {},
-      submit: (command, receiver) => this.#execute(command, receiver),
+      submit: (...sent) => this.#execute(...sent),
       close: () => Promise.resolve(),
     };
     const subscribe: SubscribeChannel = (...args) => this.#begin(...args);
@@ -107,17 +107,21 @@ class Bench {
     return promise;
   }
 
-  #execute<Sent extends LockCommand>(command: Sent, receiver: ReplyReceiver<Sent>): void {
+  #execute<Sent extends LockCommand>(
+    command: Sent,
+    receiver: ReplyReceiver<Sent>,
+    tag = 0,
+  ): void {
     const { args: [name, channel] } = command;
     if (this.receivers === undefined) {
       const error = new ConnectionError("no reply", { address: "a", outcome: "unknown" });
-      return receiver.onFailure(error, command, 0);
+      return receiver.onFailure(error, command, tag);
     }
-    if (name === "TIME") return receiver.onReply(["1700000000", "0"], command, 0);
+    if (name === "TIME") return receiver.onReply(["1700000000", "0"], command, tag);
     this.published++;
     assertEquals(channel, this.attempt.channel);
     if (!this.silent) this.attempt.listener.onMessage("");
-    receiver.onReply(this.receivers, command, 0);
+    receiver.onReply(this.receivers, command, tag);
   }
 
   /** The latest attempt. */
