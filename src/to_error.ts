@@ -4,6 +4,7 @@
  * @module
  */
 import { masked } from "./printable.ts";
+import { isObject } from "./validate.ts";
 
 /** Longest text of a foreign error that is kept as it is, in UTF-16 code units. */
 const TEXT_LENGTH_MAX = 16_384;
@@ -109,8 +110,4 @@ function partsOf(error: unknown): unknown[] | undefined {
     if (parts.length > PROPERTIES_MAX) return undefined;
   }
   return parts;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }

@@ -21,7 +21,7 @@ export function checkOptions(
   names: readonly string[],
   prefix = "",
 ): void {
-  if (typeof options !== "object" || options === null) {
+  if (!isObject(options)) {
     const current = options === null ? "value is null" : `type is '${typeof options}'`;
     // node-redlock and others take the TTL in this place.
     const isTtl = typeof options === "number" && names.includes("ttlMs");
@@ -128,6 +128,10 @@ export const SIGNAL: Rule = {
 
 export function isName(value: unknown): boolean {
   return typeof value === "string" && value !== "";
+}
+
+export function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 /** The error of an argument of the wrong type or form. */

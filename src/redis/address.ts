@@ -4,6 +4,7 @@
  * @module
  */
 import type { ConnectTarget } from "../transport/transport.ts";
+import { isObject } from "../validate.ts";
 
 /** The port of a Redis server if the address has none. */
 const DEFAULT_PORT = 6379;
@@ -170,7 +171,7 @@ function addressOfUrl(url: URL): RedisAddress {
  * same rules.
  */
 function addressOfParts(parts: AddressParts): RedisAddress {
-  if (typeof parts !== "object" || parts === null) {
+  if (!isObject(parts)) {
     const type = parts === null ? "null" : typeof parts;
     throw new Invalid(
       `it must be a string, a URL or an object with a 'host': current type is '${type}'`,
@@ -211,11 +212,12 @@ function addressOfParts(parts: AddressParts): RedisAddress {
 function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
   if (!url.hostname) throw new Invalid("its host is missing");
   if (url.search || url.hash) throw new Invalid("it must not have a part after '?' or '#'");
-  const hostname = hostnameOf(url);
+  const host = hostOf(url);
+  const hostname = host.replace(/^\[|\]$/gu, "");
   const port = Number(url.port || DEFAULT_PORT);
   if (port === 0) throw new Invalid(PORT_RULE);
   const database = databaseNumber(url.pathname.replace(/^\//u, ""));
-  const server = `${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+  const server = `${host}:${port}`;
   const name = `${url.protocol}//${server}${database ? `/${database}` : ""}`;
   return { target: { kind, hostname, port }, ...credentialsIn(url), database, name, server };
 }
@@ -226,12 +228,11 @@ function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
  */
 const NOT_IN_HOSTNAMES = /[\0-\x20\x7f%/@[\]?#\\:,]/u;
 
-function hostnameOf(url: URL): string {
-  const [, ipv6] = /^\[(.*)\]$/u.exec(url.hostname) ?? [];
-  if (ipv6 !== undefined) return ipv6.toLowerCase();
-  const hostname = decode(url.hostname, "host");
-  if (NOT_IN_HOSTNAMES.test(hostname)) throw new Invalid(HOST_RULE);
-  return hostname.toLowerCase();
+/** A host name or IP address; an IPv6 address is in brackets. */
+function hostOf({ hostname }: URL): string {
+  const host = decode(hostname, "host");
+  if (!hostname.startsWith("[") && NOT_IN_HOSTNAMES.test(host)) throw new Invalid(HOST_RULE);
+  return host.toLowerCase();
 }
 
 function unixAddress(url: URL): RedisAddress {

@@ -10,6 +10,7 @@ import {
   checkAll,
   checkOptions,
   FUNCTION,
+  isObject,
   NAME,
   POSITIVE,
   type Rule,
@@ -103,11 +104,7 @@ export type ConnectOptions = Pick<
 
 const CONNECT_RULES: Rules = {
   connectTimeoutMs: POSITIVE,
-  tls: {
-    text: "must be an object",
-    holds: (tls: unknown) => typeof tls === "object" && tls !== null,
-    isForm: true,
-  },
+  tls: { text: "must be an object", holds: isObject, isForm: true },
   // The server refuses another name too, but only once it is connected to.
   clientName: {
     type: "string",

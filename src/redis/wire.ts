@@ -76,8 +76,8 @@ interface Slot {
 const SLOTS_FIRST = 16;
 
 /**
- * The commands of one connection. One ring of reused slots, which grows and never shrinks, holds
- * all, so a command in flight allocates nothing here.
+ * The commands of one connection. One ring of reused slots, which grows until all commands fail,
+ * holds them, so a command in flight allocates nothing here.
  */
 export class CommandQueue {
   // Fields and not getters, because they are read for each command.
@@ -134,13 +134,9 @@ export class CommandQueue {
   failAll(unknown: ConnectionError, notSent: ConnectionError): void {
     // They leave first, because a receiver may append a command, which may be written at once.
     const { sent } = this;
-    const failing: Slot[] = [];
-    while (this.length > 0) {
-      const slot = this.#slots[this.#head];
-      failing.push({ ...slot });
-      this.#dropFirst(slot);
-    }
-    this.sent = 0;
+    const failing = this.#used();
+    this.#slots = emptySlots(SLOTS_FIRST);
+    this.#head = this.length = this.sent = 0;
     failing.forEach(({ receiver, command, tag }, index) => {
       receiver!.onFailure(index < sent ? unknown : notSent, command!, tag);
     });
@@ -161,9 +157,13 @@ export class CommandQueue {
     this.length--;
   }
 
+  /** The slots of all commands, in their order. */
+  #used(): Slot[] {
+    return Array.from({ length: this.length }, (_, index) => this.#slot(index));
+  }
+
   #makeRoom(): void {
-    const ordered = this.#slots.map((_, index) => this.#slot(index));
-    this.#slots = ordered.concat(emptySlots(ordered.length));
+    this.#slots = [...this.#used(), ...emptySlots(this.length)];
     this.#head = 0;
   }
 }

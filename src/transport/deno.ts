@@ -52,28 +52,17 @@ async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<Trans
     const node = await import("./node.ts");
     return await node.connect(target, { signal });
   }
-  const stream = await connectTcp(hostname, port, signal);
+  let stream: Deno.TcpConn | Deno.TlsConn = await connectTcp(hostname, port, signal);
+  const close = () => closeQuietly(stream);
+  signal.addEventListener("abort", close, { once: true });
   const options = { hostname: tls.serverName ?? hostname, caCerts: tls.caCerts };
   try {
-    return await handshaken(await Deno.startTls(stream, options), signal);
-  } catch (error) {
-    closeQuietly(stream); // an invalid name leaves it open
-    throw error;
-  }
-}
-
-/**
- * Waits for the handshake too, so that a refused certificate fails the connection, not a command.
- */
-async function handshaken(stream: Deno.TlsConn, signal: AbortSignal): Promise<Deno.TlsConn> {
-  const close = () => stream.close();
-  if (signal.aborted) close();
-  signal.addEventListener("abort", close, { once: true });
-  try {
-    await stream.handshake();
+    stream = await Deno.startTls(stream, options); // an invalid name leaves it open
+    signal.throwIfAborted();
+    await stream.handshake(); // so that a refused certificate fails the connection, not a command
     return stream;
   } catch (error) {
-    if (!signal.aborted) stream.close();
+    close();
     throw signal.aborted ? signal.reason : error;
   } finally {
     signal.removeEventListener("abort", close);
@@ -84,7 +73,7 @@ function closeQuietly(stream: Transport): void {
   try {
     stream.close();
   } catch {
-    // The TLS stream owns it, and is closed already.
+    // It is closed already, or the TLS stream owns it.
   }
 }
 
