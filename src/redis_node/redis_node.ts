@@ -224,9 +224,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   ): void {
     const { kind, queues, sha1 } = operation;
     this.#sendGroupOf(keysOf(request));
-    const command = whole || sha1 && !queues && !this.#sentScripts.has(sha1)
-      ? new RequestCommand(operation, request, group, true)
-      : sharedCommand(operation, request, group);
+    const isFirst = sha1 !== undefined && !queues && !this.#sentScripts.has(sha1);
+    const command = sharedCommand(operation, request, group, whole || isFirst);
     if (sha1) this.#sentScripts.add(sha1);
     const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
     if (guarded) this.#sendGuarded(command, nodeIndex);
@@ -455,11 +454,12 @@ function sharedCommand(
   operation: Operation,
   request: QuorumRequest,
   group: readonly QuorumRequest[] | undefined,
+  whole: boolean,
 ): RequestCommand {
   const { shared } = request;
   const isSame = shared instanceof RequestCommand && shared.operation === operation &&
-    (shared.group === group || isEqual(shared.group, group));
-  return isSame ? shared : request.shared = new RequestCommand(operation, request, group);
+    shared.whole === whole && (shared.group === group || isEqual(shared.group, group));
+  return isSame ? shared : request.shared = new RequestCommand(operation, request, group, whole);
 }
 
 /** What comes with an outcome that was read from a reply; see `outcome.ts`. */

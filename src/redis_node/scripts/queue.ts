@@ -236,12 +236,16 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
   end
   return overtaken
 end`,
-  // Asks for a free key. Returns for how long it is another's turn yet: 0 if `own` may have it. If
-  // nobody has a turn, gives it to the first. If a turn is over, overtakes those ahead of `own`,
-  // and returns them, too. A newcomer, who has no rank, overtakes nobody.
+  // Asks for a free key. Returns for how long it is another's turn yet: 0 if `own` may have it, and
+  // then those that it overtakes. It may have the key if
   //
-  // If a quorum has `agreed` on the score that is `asked` for, and the first's is later, `own` has
-  // only lost its position on this node.
+  // - it is the first, or would be with the score that is `asked` for, and a quorum has `agreed` on
+  //   that: then it has only lost its position on this node;
+  // - it is its turn;
+  // - another's turn is over: it overtakes those ahead of it. A newcomer has no rank, and overtakes
+  //   nobody.
+  //
+  // If nobody has a turn, the first gets it.
   () =>
     `local function contendFor(key, own, asked, agreed)
   local queue = 'hasp:queue:' .. key

@@ -101,37 +101,37 @@ local function takeOff(key)
   return held, not isFree and found
 end`,
     // Does so with all keys; an error is returned at the end.
-    `local held, left, count, failure = {}, {}, 0, nil
+    `local held, holds, count, failure = {}, {}, 0, nil
 for index, key in ipairs(KEYS) do
-  held[index], left[index] = takeOff(key)
+  held[index], holds[index] = takeOff(key)
   if held[index] then count = count + 1 end
-  failure = failure or type(left[index]) == 'table' and left[index]
+  failure = failure or type(holds[index]) == 'table' and holds[index]
 end`,
-    // Takes the ticket out of the queues, or with its score puts it back if it has had a key.
-    // Notifies who may be next where the value or the ticket was; and, unless it is a pool, where a
-    // key is free.
+    // Takes the ticket out of the queues; or with its score, if it has had a key, puts it back.
+    // Notifies who may be next where the value or the ticket has left, but for the `asker`, which
+    // waits on; and, unless it is a pool, where a key was free.
     () =>
       `local pooled, waiting = ticket and ticket:sub(-1) == '.', false
 for index, key in ipairs(KEYS) do
   local queue, own = 'hasp:queue:' .. key, pooled and ticket .. index or ticket
-  local changed, back = held[index], score and own
+  local hasLeft, asker = held[index], score and own
   if score then
     if count > 0 and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
       redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
     end
   elseif ticket then
-    changed = redis.pcall('ZREM', queue, own) == 1 or changed
+    hasLeft = redis.pcall('ZREM', queue, own) == 1 or hasLeft
   end
-  if not left[index] and (changed or not pooled) then
-    waiting = ensureTurn(key, held[index], back) > 0 or waiting
-  elseif left[index] == 'hasp:shared' and changed then
-    waiting = notifyReaders(key, back) or waiting
+  if not holds[index] and (hasLeft or not pooled) then
+    waiting = ensureTurn(key, held[index], asker) > 0 or waiting
+  elseif holds[index] == 'hasp:shared' and hasLeft then
+    waiting = notifyReaders(key, asker) or waiting
   end
 end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "c74a918c5e0d79fc0944872e58c052290a0cc65e",
+  sha1: "f7d46fd3aa01051829401cf067383d93a218e4aa",
 };
 
 /** Has the keys that hold the value live on for a while in place of being deleted. */
