@@ -6,7 +6,7 @@
  */
 import { agreeOnToken } from "./token.ts";
 import type { Settings } from "../options.ts";
-import { askToRaiseCounters, type Round } from "../quorum/round.ts";
+import type { Round } from "../quorum/round.ts";
 
 /**
  * The most rounds that raise counters to the token. Each further one is due to another lock in the
@@ -37,7 +37,7 @@ export async function settleToken(round: Round, settings: Settings): Promise<voi
     const leftMs = Math.min(nodeTimeoutMs - firstRaise.elapsedMs, validityMs - round.elapsedMs);
     if (leftMs <= 0) return;
     raising.counts = counts;
-    await raising.ask(askToRaiseCounters, leftMs, signal);
+    await raising.ask("raiseCounters", leftMs, signal);
     if (raising.deniedByMajority) return;
   }
 }

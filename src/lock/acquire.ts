@@ -75,7 +75,7 @@ import type { RedlockError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { settleToken } from "../fencing/fenced_attempt.ts";
 import { counterHint } from "../fencing/token.ts";
-import { askToAcquire, Round, ROUNDS_MAX } from "../quorum/round.ts";
+import { Round, ROUNDS_MAX } from "../quorum/round.ts";
 import { CONNECTING_MS_MAX, type RequestDetails } from "../quorum/quorum_node.ts";
 import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import { expiryMarginMs } from "../time/validity.ts";
@@ -122,7 +122,8 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       if (!attempts.enter()) await waitForRoom(call);
       const round = beginAttempt(call);
       const timeoutMs = Math.min(settings.nodeTimeoutMs, settings.validityMs);
-      await round.ask(askToAcquire, timeoutMs, settings.signal); // step 2: until votes are decided
+      // step 2: until votes are decided
+      await round.ask(call.adopts ? "adopt" : "acquire", timeoutMs, settings.signal);
       if (round.counts) await settleToken(round, settings);
       attempts.leave();
       held = conclude(call, round);

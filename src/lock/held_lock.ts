@@ -32,7 +32,7 @@ import {
 } from "../messages.ts";
 import { keysName } from "../resources.ts";
 import type { Settings } from "../options.ts";
-import { askToRelease, type Round } from "../quorum/round.ts";
+import type { Round } from "../quorum/round.ts";
 import type { ClientState } from "./client_state.ts";
 import type { HandedOver } from "./hand_over_token.ts";
 import { holderOf } from "../holder.ts";
@@ -473,7 +473,7 @@ export class HeldLock extends TimerEntry {
     // or until the client closes: then all are sent
     if (!client.releases.enter()) await client.releases.wait(Infinity);
     const round = releaseOf(this.round, this.#atLeastMs);
-    await round.ask(askToRelease, settings.nodeTimeoutMs);
+    await round.ask("release", settings.nodeTimeoutMs);
     client.endCall();
     client.releases.leave();
     return this.#concludeRelease(round);

@@ -131,7 +131,7 @@ export class Pool {
 function freeOn(round: Round, place: number): number {
   return round.nodeSet.nodes.filter((_, nodeIndex) => {
     const free = round.pool?.free[nodeIndex];
-    if (free === undefined) return round.grantedBy(nodeIndex) || round.deniedBy(nodeIndex);
+    if (free === undefined) return ["granted", "denied"].includes(round.voteOf(nodeIndex)!);
     // mutation: free-keys-ignored
     return Math.floor(free / 2 ** place) % 2 === 1;
   }).length;

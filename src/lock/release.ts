@@ -33,7 +33,7 @@ export function takeBack(round: Round, release: QuorumRequest): void {
   round.nodeSet.nodes.forEach((node, nodeIndex) => {
     // mutation: undo-spares-no-node
     // mutation: undo-spares-what-may-be-set
-    if (round.deniedBy(nodeIndex) && !round.mayHaveKeys(nodeIndex)) return;
+    if (round.voteOf(nodeIndex) === "denied" && !round.mayHaveKeys(nodeIndex)) return;
     node.release(release, nodeIndex);
     if (round.mayHaveKeys(nodeIndex)) release.ticket?.onPutBack(nodeIndex);
   });
@@ -71,6 +71,6 @@ export function deleteFormer(adoption: Round, ttlMs: number): void {
   const { nodeSet: { nodes }, keys, replaces, wanted } = adoption;
   const request = { ...UNREAD, keys, value: replaces!, ttlMs };
   nodes.forEach((node, nodeIndex) => {
-    if (!wanted || !adoption.grantedBy(nodeIndex)) node.release(request, nodeIndex);
+    if (!wanted || adoption.voteOf(nodeIndex) !== "granted") node.release(request, nodeIndex);
   });
 }

@@ -6,7 +6,6 @@
  */
 import { emit } from "../events.ts";
 import { keysGone, lostError, quorumError } from "../messages.ts";
-import { askToAcquire, askToExtend } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
 import { EXTEND_AFTER_FACTOR, type HeldLock } from "./held_lock.ts";
@@ -48,7 +47,7 @@ async function tryExtend(
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
   lock.trying = [...lock.trying, round];
   const timeoutMs = Math.min(nodeTimeoutMs, lock.remainingMs(round.startMs));
-  if (lock.active) await round.ask(askToExtend, timeoutMs, signal); // or it ended while it waited
+  if (lock.active) await round.ask("extend", timeoutMs, signal); // or it ended while it waited
   extensions.leave();
   if (!lock.active) return round.votes; // step 6
   lock.trying = lock.trying.filter((other) => other !== round);
@@ -159,6 +158,6 @@ function fillIn(
   const replaces = missing ? undefined : won.replaces;
   const filling = won.follow({ guardMs: 0, entersAtOnce: true, replaces });
   filling.ttlMs = ttlMs;
-  askToAcquire(node, filling, nodeIndex);
+  node[missing ? "acquire" : "adopt"]!(filling, nodeIndex);
   if (counterFloor !== undefined) node.raiseCounters!(won.follow({ counterFloor }), nodeIndex);
 }

@@ -4,8 +4,14 @@
  * @module
  */
 import type { Grant, LockNode, LockRequest } from "../quorum/lock_node.ts";
-import { MISSING, VOTES } from "../quorum/outcome.ts";
-import { type QuorumNode, quorumNodes, type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
+import { MISSING, VOTE_BY_OUTCOME } from "../quorum/outcome.ts";
+import {
+  type Question,
+  type QuorumNode,
+  quorumNodes,
+  type QuorumRequest,
+  UNREAD,
+} from "../quorum/quorum_node.ts";
 import { operated } from "../redis_node/operated_node.ts";
 import { systemClock } from "../time/clock.ts";
 
@@ -18,7 +24,7 @@ import { systemClock } from "../time/clock.ts";
 export function publishedNode(node: QuorumNode): Required<LockNode> {
   /** What may set keys and is not answered yet, by its value. */
   const acquiring = new Map<string, { wanted: boolean }>();
-  const ask = (method: "acquire" | "extend" | "adopt" | "release" | "raiseCounters") => {
+  const ask = (method: Question) => {
     return (request: LockRequest) =>
       new Promise<Grant>((resolve, reject) => {
         const { value, ttlMs, shortens } = request;
@@ -34,9 +40,9 @@ export function publishedNode(node: QuorumNode): Required<LockNode> {
           keptMs,
           answer(_nodeIndex, outcome, detail) {
             if (acquiring.get(value) === asked) acquiring.delete(value);
-            if (VOTES[outcome] === "granted") {
+            if (VOTE_BY_OUTCOME[outcome] === "granted") {
               resolve(typeof detail === "number" ? detail : "granted");
-            } else if (VOTES[outcome] === "denied") {
+            } else if (VOTE_BY_OUTCOME[outcome] === "denied") {
               resolve(outcome === MISSING ? "missing" : "denied");
             } else reject(detail);
           },

@@ -5,7 +5,7 @@
  */
 import type { ClientState } from "../lock/client_state.ts";
 import { type RedlockOptions, TTL_MS_MAX } from "../options.ts";
-import { askToRelease, Round } from "../quorum/round.ts";
+import { Round } from "../quorum/round.ts";
 import { holderOf } from "../holder.ts";
 import { askAll, undecided } from "../lock/inspection.ts";
 import { findKey, insideOf, type Redlock } from "../redlock.ts";
@@ -97,7 +97,7 @@ async function releaseKey(
   }
   const mode = states.some(({ sharers }) => sharers?.includes(found)) ? "shared" : undefined;
   const round = new ForcedRound(client, [key], found, TTL_MS_MAX, { mode });
-  await round.ask(askToRelease, timeoutMs);
+  await round.ask("release", timeoutMs);
   const { granted, denied, votes } = round;
   if (granted + denied < quorum) throw undecided("release", client, resource, votes);
   return granted > 0;

@@ -6,7 +6,7 @@
 import { toError } from "../to_error.ts";
 import type { Grant, LockNode } from "./lock_node.ts";
 import { DENIED, FAILED, GRANTED, isCount, MISSING, type Outcome } from "./outcome.ts";
-import type { QuorumNode, QuorumRequest } from "./quorum_node.ts";
+import type { Question, QuorumNode, QuorumRequest } from "./quorum_node.ts";
 
 /** What the words that a node answers with mean. */
 const OUTCOMES: ReadonlyMap<Grant, Outcome> = /* @__PURE__ */ new Map([
@@ -21,7 +21,7 @@ const OUTCOMES: ReadonlyMap<Grant, Outcome> = /* @__PURE__ */ new Map([
  */
 export function adaptedNode(node: LockNode): QuorumNode {
   const { name } = node;
-  const ask = (asked: "acquire" | "extend" | "adopt" | "release" | "raiseCounters") => {
+  const ask = (asked: Question) => {
     return (request: QuorumRequest, nodeIndex: number): void => {
       // A node may change the keys that it is given.
       const { keys: [...keys], value, counterHint, counterFloor, replaces, mode } = request;

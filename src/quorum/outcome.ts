@@ -53,8 +53,8 @@ export type Outcome = number;
 /** What comes with an outcome. */
 export type Detail = number | QueuePosition | Error;
 
-/** What votes call each of these; the first is no vote yet. */
-export const VOTES: readonly (Vote["outcome"] | undefined)[] = [
+/** The vote that each of these is; the first is none yet. */
+export const VOTE_BY_OUTCOME: readonly (Vote["outcome"] | undefined)[] = [
   undefined,
   "granted",
   "granted",

@@ -94,6 +94,9 @@ export interface QuorumRequest extends LockRequest, RequestDetails {
   answer(nodeIndex: number, outcome: Outcome, detail?: Detail, atMs?: number): void;
 }
 
+/** What a request asks a node to do: one of its methods. */
+export type Question = "acquire" | "adopt" | "extend" | "release" | "raiseCounters";
+
 /** What is the same in every request whose answers nobody reads. */
 export const UNREAD: Omit<QuorumRequest, keyof LockRequest> = {
   wanted: true,

@@ -19,19 +19,16 @@ import {
   QUEUED,
   TIMED_OUT,
   UNSENT,
-  VOTES,
+  VOTE_BY_OUTCOME,
 } from "./outcome.ts";
 import {
   answerDueMs,
   type NodeSet,
-  type QuorumNode,
+  type Question,
   type QuorumRequest,
   type RequestDetails,
 } from "./quorum_node.ts";
 import type { QueuePosition } from "./queue_ticket.ts";
-
-/** Sends one node the request of a round. */
-export type Question = (node: QuorumNode, request: QuorumRequest, nodeIndex: number) => void;
 
 /** How long a denied round that lingers waits for the last nodes at least, in milliseconds. */
 const LINGER_MS_MIN = 2;
@@ -41,14 +38,6 @@ const LINGER_MS_MIN = 2;
  * would answer the last of them late. Those beyond wait, each before its validity begins.
  */
 export const ROUNDS_MAX = 4_096;
-
-/** The questions. Each is a constant function, so that asking allocates no closure. */
-export const askToAcquire: Question = (node, request, index) =>
-  request.replaces === undefined ? node.acquire(request, index) : node.adopt!(request, index);
-export const askToExtend: Question = (node, request, index) => node.extend(request, index);
-export const askToRaiseCounters: Question = (node, request, index) =>
-  node.raiseCounters!(request, index);
-export const askToRelease: Question = (node, request, index) => node.release(request, index);
 
 /**
  * A node's answer and when it came are one number: microseconds since the request, times this, plus
@@ -186,7 +175,7 @@ export class Round extends TimerEntry implements QuorumRequest {
   /**
    * Asks every node, all in this tick.
    *
-   * @param question Sends the request to one node.
+   * @param question What it asks each node to do.
    * @param timeoutMs How long one node may take, in milliseconds, from now or from the end of a
    * first connecting that {@linkcode connectingMs} waits for.
    * @param signal Cuts the round short.
@@ -196,9 +185,9 @@ export class Round extends TimerEntry implements QuorumRequest {
     const { nodes, wheel } = this.nodeSet;
     if (wheel.closed) return Promise.resolve(); // as the nodes are
     this.#timeoutMs = timeoutMs;
-    this.#isRelease = question === askToRelease;
+    this.#isRelease = question === "release";
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
-      question(nodes[nodeIndex], this, nodeIndex);
+      nodes[nodeIndex][question]!(this, nodeIndex);
     }
     this.shared = undefined; // the encoded command is sent, and must not live as long as the lock
     if (this.settled || signal?.aborted || this.nodeSet.closed && !this.#outlastsClose) {
@@ -263,24 +252,14 @@ export class Round extends TimerEntry implements QuorumRequest {
     return this.deniedByMajority || this.pending === 0;
   }
 
-  /** Whether a node granted. */
-  grantedBy(nodeIndex: number): boolean {
-    return VOTES[this.#outcomeOf(nodeIndex)] === "granted";
-  }
-
-  /** Whether a node denied. */
-  deniedBy(nodeIndex: number): boolean {
-    return VOTES[this.#outcomeOf(nodeIndex)] === "denied";
+  /** The vote of a node; `undefined`: it has not answered, and still has time to. */
+  voteOf(nodeIndex: number): Vote["outcome"] | undefined {
+    return VOTE_BY_OUTCOME[this.#outcomeOf(nodeIndex)];
   }
 
   /** Whether a node denied, and has put the ticket in its queues. */
   queuedBy(nodeIndex: number): boolean {
     return this.#outcomeOf(nodeIndex) === QUEUED;
-  }
-
-  /** Whether a node has not answered, and still has time to. */
-  pendingOn(nodeIndex: number): boolean {
-    return this.#outcomeOf(nodeIndex) === PENDING;
   }
 
   /**
@@ -290,7 +269,7 @@ export class Round extends TimerEntry implements QuorumRequest {
   mayHaveKeys(nodeIndex: number): boolean {
     if (this.#origin) return this.#origin.mayHaveKeys(nodeIndex);
     if (this.filledInOn & 1 << nodeIndex) return true;
-    if (this.deniedBy(nodeIndex)) return this.nodeSet.nodes[nodeIndex].resends === true;
+    if (this.voteOf(nodeIndex) === "denied") return this.nodeSet.nodes[nodeIndex].resends === true;
     return this.#outcomeOf(nodeIndex) !== UNSENT;
   }
 
@@ -300,7 +279,8 @@ export class Round extends TimerEntry implements QuorumRequest {
    */
   forEachDenied(act: (nodeIndex: number, missing: boolean) => void): void {
     this.#answers.forEach((_, nodeIndex) => {
-      if (this.deniedBy(nodeIndex)) act(nodeIndex, this.#outcomeOf(nodeIndex) === MISSING);
+      if (this.voteOf(nodeIndex) !== "denied") return;
+      act(nodeIndex, this.#outcomeOf(nodeIndex) === MISSING);
     });
     this.onDenied = act;
   }
@@ -325,7 +305,7 @@ export class Round extends TimerEntry implements QuorumRequest {
   get votes(): readonly Vote[] {
     const votes: Vote[] = [];
     this.nodeSet.nodes.forEach(({ name: node }, nodeIndex) => {
-      const outcome = VOTES[this.#outcomeOf(nodeIndex)];
+      const outcome = this.voteOf(nodeIndex);
       if (!outcome) return;
       const elapsedMs = this.#elapsedMsOf(nodeIndex);
       const error = this.errors?.[nodeIndex];
@@ -366,7 +346,7 @@ export class Round extends TimerEntry implements QuorumRequest {
     if (this.settled) return this.stop(); // it has lingered
     let nextMs = Infinity;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
-      if (!this.pendingOn(nodeIndex)) continue;
+      if (this.voteOf(nodeIndex)) continue;
       const dueMs = answerDueMs(nodes[nodeIndex], this.sinceMs, timeoutMs, this.connectingMs);
       if (dueMs <= nowMs) this.#note(nodeIndex, TIMED_OUT, nowMs);
       else nextMs = Math.min(nextMs, dueMs, nowMs + timeoutMs);
@@ -397,8 +377,8 @@ export class Round extends TimerEntry implements QuorumRequest {
     const elapsedUs = Math.max(Math.round((atMs - this.sinceMs) * MICROSECONDS_PER_MS), 0);
     this.#answers[nodeIndex] = elapsedUs * OUTCOMES_MAX + outcome;
     // mutation: filled-in-node-counts
-    const granted = VOTES[outcome] === "granted";
-    const denied = VOTES[outcome] === "denied";
+    const granted = VOTE_BY_OUTCOME[outcome] === "granted";
+    const denied = VOTE_BY_OUTCOME[outcome] === "denied";
     if (granted) this.granted++;
     else if (denied) this.denied++;
     else this.failed++;
@@ -409,10 +389,11 @@ export class Round extends TimerEntry implements QuorumRequest {
 
   #noteCounter(counts: Counts, nodeIndex: number, outcome: Outcome, detail?: Detail): void {
     // the key is gone, so its counter does not count
-    if (VOTES[outcome] === "denied") counts.last[nodeIndex] = undefined;
+    if (VOTE_BY_OUTCOME[outcome] === "denied") counts.last[nodeIndex] = undefined;
     if (outcome === OUTDATED) counts.min = Math.max(counts.min, detail as number);
     // A counter that was raised counts only on a node that granted the lock.
-    const counted = outcome === GRANTED && this.#origin?.grantedBy(nodeIndex) !== false;
+    const counted = outcome === GRANTED &&
+      (!this.#origin || this.#origin.voteOf(nodeIndex) === "granted");
     if (counted && detail !== undefined) counts.last[nodeIndex] = detail as number;
   }
 

@@ -243,7 +243,7 @@ export class Ticket implements QueueTicket {
   leave(won?: Round): void {
     if (won) this.#hasWon = true;
     this.#nodeSet.nodes.forEach((_, nodeIndex) => {
-      const inTime = won?.grantedBy(nodeIndex) || won?.pendingOn(nodeIndex);
+      const inTime = won && ["granted", undefined].includes(won.voteOf(nodeIndex));
       if ((inTime ? this.#mayBeOn & ~this.#joinedOn : this.#mayBeOn) & 1 << nodeIndex) {
         this.#leaveNode(nodeIndex);
       }

@@ -3,7 +3,7 @@ import { undoAttempt } from "../../../src/lock/release.ts";
 import type { SubscribeChannel } from "../../../src/nodes/mod.ts";
 import type { QuorumNode } from "../../../src/quorum/quorum_node.ts";
 import { createNodeSet } from "../../support/node_set.ts";
-import { askToAcquire, Round } from "../../../src/quorum/round.ts";
+import { Round } from "../../../src/quorum/round.ts";
 import type { MemoryRedis } from "../../../src/testing/mod.ts";
 import { systemClock } from "../../../src/time/clock.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
@@ -155,7 +155,7 @@ Deno.test("commandNode() takes a place in the queue for no proof that nothing wa
       onPutBack: nothing,
     };
     const round = new Round(createNodeSet(wheel, [node]), ["k"], "v", TTL_MS, { ticket });
-    await round.ask(askToAcquire, 5_000);
+    await round.ask("acquire", 5_000);
     assertEquals([round.queuedBy(0), await client.value("k")], [true, "v"]);
     undoAttempt(round);
     await eventually(async () => await client.value("k") === null);
