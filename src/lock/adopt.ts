@@ -88,8 +88,7 @@ async function isTaken(call: LockCall): Promise<boolean> {
  * it back after an adoption that came too late.
  */
 function lost(call: LockCall, last: Round, cause: Error, isKept = false): LockLostError {
-  const { votes, ttlMs } = last;
   // mutation: dead-value-stays
-  if (!isKept) deleteFormer(last, ttlMs);
-  return lostError("adopt", call.resources, votes, "gone", cause);
+  if (!isKept) deleteFormer(last);
+  return lostError("adopt", call.resources, last.votes, "gone", cause);
 }

@@ -51,7 +51,7 @@ export const EXTEND_AFTER_FACTOR = 1 / 3;
  * rest.
  */
 const DELAY_FACTOR = 1 / 4;
-/** The extensions under way of a lock that has none. */
+/** The extensions of a lock that has none. */
 const NONE: readonly Round[] = [];
 
 /**
@@ -77,10 +77,12 @@ export class HeldLock extends TimerEntry {
    */
   #startMs: number;
   #validityMs: number;
-  /** The extensions under way, in the order in which they began: set by what extends the lock. */
-  trying: readonly Round[] = NONE;
-  /** The last extension that has failed since one succeeded: set by what extends the lock. */
-  failed: Round | undefined;
+  /**
+   * The extensions that have begun since the last one that succeeded, in this order, without those
+   * that were given up: `renewal.ts` adds them. The last says why the lock is lost, and the next
+   * one goes ahead of the crowd.
+   */
+  tries: readonly Round[] = NONE;
   /** What extends it, if it extends itself, and when next, by the continuous clock. */
   readonly #extend: ((lock: HeldLock) => void) | undefined;
   #extendMs: number;
@@ -151,6 +153,14 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
+   * Until when a quorum of nodes has the keys by what the lock claims, by the continuous clock: the
+   * drift is over, too.
+   */
+  get keysEndMs(): number {
+    return this.endMs + driftMs(this.#validityMs, this.settings.driftFactor);
+  }
+
+  /**
    * What is left of the validity, in milliseconds: 0 when it is over, or the lock was released,
    * handed over or lost.
    *
@@ -158,16 +168,6 @@ export class HeldLock extends TimerEntry {
    */
   remainingMs(nowMs: number = this.#nowMs): number {
     return this.#end ? 0 : Math.max(this.endMs - nowMs, 0);
-  }
-
-  /**
-   * How long its keys live on a quorum of nodes by what the lock claims, in milliseconds; negative
-   * when they are gone.
-   *
-   * @param nowMs This moment, by the continuous clock.
-   */
-  keysLeftMs(nowMs: number = this.#nowMs): number {
-    return this.endMs - nowMs + driftMs(this.#validityMs, this.settings.driftFactor);
   }
 
   get #nowMs(): number {
@@ -182,23 +182,14 @@ export class HeldLock extends TimerEntry {
     return this.#isDelivered ? this.settings.atLeastMs : 0;
   }
 
-  /**
-   * Of an adopted lock: for how long nodes that have missed the adoption may still have the value
-   * that it replaces, in milliseconds; not positive if that has to stay, or is over.
-   */
-  get formerMs(): number {
-    const { round } = this;
-    return this.#isDelivered && round.replaces !== undefined ? round.ttlMs - round.ageMs : 0;
-  }
-
   /** Aborts when the lock is lost. Made when it is first read, because many callers never do. */
   get signal(): AbortSignal {
     this.context ??= new OwnContext();
-    return this.#ownSignal.read(this.#handle !== undefined);
+    return this.#ownSignal.shown;
   }
 
   get #ownSignal(): LockSignal {
-    return this.#signal ??= new LockSignal(() => this.loseIfOver());
+    return this.#signal ??= new LockSignal(() => this.loseIfOver(), this.#handle !== undefined);
   }
 
   /**
@@ -246,14 +237,6 @@ export class HeldLock extends TimerEntry {
     this.#schedule();
   }
 
-  /**
-   * The last extension, under way or failed, unless one has succeeded since: it says why the lock
-   * is lost, and the next one goes ahead of the crowd.
-   */
-  get lastTry(): Round | undefined {
-    return this.trying.at(-1) ?? this.failed;
-  }
-
   /** Why no further extension is allowed, if none is. */
   get exhausted(): Error | undefined {
     const { extensions, settings: { extensionsMax } } = this;
@@ -268,14 +251,15 @@ export class HeldLock extends TimerEntry {
    *
    * @returns Whether the extension succeeded.
    */
-  accept({ decision, ttlMs, startMs }: Round): boolean {
+  accept(round: Round): boolean {
+    const { decision, ttlMs, startMs } = round;
     const nowMs = this.#nowMs;
     const newMs = validityMs(ttlMs, this.settings.driftFactor);
     // mutation: extended-after-its-end
     const extended = decision === "granted" && this.endMs > nowMs &&
       newMs - expiryMarginMs(newMs) > nowMs - startMs && !this.exhausted;
     if (!extended) return false;
-    this.failed = undefined;
+    this.tries = this.tries.slice(this.tries.indexOf(round) + 1);
     this.extensions++;
     if (startMs + newMs <= this.endMs) return true;
     // mutation: extended-validity-from-the-answers-on
@@ -291,11 +275,10 @@ export class HeldLock extends TimerEntry {
    */
   lose(reason: LockLostReason, cause: Error): void {
     if (this.#end) return;
-    const { votes } = this.lastTry ?? this.round;
+    const { votes } = this.tries.at(-1) ?? this.round;
     this.#endAs(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
-    const waits = reason !== "gone" && reason !== "closed";
-    this.#takeBackIn(waits ? this.keysLeftMs() : 0);
+    this.#takeBackAt(reason === "gone" || reason === "closed" ? 0 : this.keysEndMs);
     this.inContext(() => {
       this.#signal?.look();
       this.#emitLost(reason, cause);
@@ -371,8 +354,8 @@ export class HeldLock extends TimerEntry {
   }
 
   override onDue(): void {
+    if (this.#end) return this.#takeBackAt(this.keysEndMs);
     const nowMs = this.#nowMs;
-    if (this.#end) return this.#takeBackIn(this.keysLeftMs(nowMs));
     if (this.remainingMs(nowMs) <= expiryMarginMs(this.#validityMs)) return this.#runOut();
     // mutation: extended-by-monotonic-clock-alone
     if (this.#extendMs <= nowMs) {
@@ -390,24 +373,24 @@ export class HeldLock extends TimerEntry {
   }
 
   override onClosed(): void {
-    if (this.#end) return this.#takeBackIn(0);
+    if (this.#end) return this.#takeBackAt(0);
     // Its listener has closed the client: `withdraw` gives back what the caller does not have yet.
     if (this.round.replaces !== undefined && !this.#isDelivered) return;
     this.lose("closed", new Error("the lock client was closed"));
   }
 
   /**
-   * Takes the keys of a lost lock back, and waits for no answer; with a delay, when their TTL is
-   * over. Until then they keep others out while the holder, which is notified of the end only now,
+   * Takes the keys of a lost lock back at a time of the continuous clock, and waits for no answer:
+   * when their TTL is over, unless they are gone or the client closes. Until then they keep others out while the holder, which is notified of the end only now,
    * stops working. Most keys are gone by then. But an extension without answers may have prolonged
    * some, and a node that hung may set one late.
    */
-  #takeBackIn(delayMs: number): void {
+  #takeBackAt(dueMs: number): void {
+    if (dueMs > this.#nowMs) return this.#waitUntil(dueMs);
     const { client: { wheel }, round } = this;
     wheel.cancel(this);
     // mutation: doubtful-extension-stays
-    if (delayMs > 0) wheel.schedule(this, wheel.clock.monotonicMs() + delayMs);
-    else takeBack(round, releaseOf(round, this.#atLeastMs));
+    takeBack(round, releaseOf(round, this.#atLeastMs));
   }
 
   #runOut(): void {
@@ -428,7 +411,7 @@ export class HeldLock extends TimerEntry {
         : `the process stood still for about ${Math.round(stoodMs)} ms`;
       return [stepped ? "clock-stepped" : "stalled", new Error(`${ended}, because ${why}`)];
     }
-    const { lastTry } = this;
+    const lastTry = this.tries.at(-1);
     if (!lastTry) return ["expired", new Error(ended)];
     const { votes, decision } = lastTry;
     const before = `${ended} before an extension succeeded`;
@@ -445,9 +428,13 @@ export class HeldLock extends TimerEntry {
   /** Waits in the timer wheel for the end of the validity or the next extension. */
   #schedule(): void {
     if (this.#end) return;
-    const { wheel } = this.client;
     const notifyMs = this.endMs - expiryMarginMs(this.#validityMs);
-    const dueMs = Math.min(notifyMs, this.#extendMs);
+    this.#waitUntil(Math.min(notifyMs, this.#extendMs));
+  }
+
+  /** Waits in the timer wheel until a time of the continuous clock. */
+  #waitUntil(dueMs: number): void {
+    const { wheel } = this.client;
     wheel.schedule(this, dueMs - wheel.continuous.steppedMs);
   }
 
@@ -459,9 +446,8 @@ export class HeldLock extends TimerEntry {
     const { client: { wheel }, round } = this;
     this.#end = end;
     wheel.cancel(this);
-    const { formerMs } = this;
     // mutation: former-value-stays
-    if (formerMs > 0) deleteFormer(round, formerMs);
+    if (this.#isDelivered && round.replaces !== undefined) deleteFormer(round);
     round.cancel();
   }
 

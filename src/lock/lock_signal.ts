@@ -27,37 +27,41 @@ export class LockSignal {
   /** Until it aborts. */
   #controller: AbortController | undefined = new AbortController();
   readonly #lossOf: () => Error | undefined;
-  /** The signal that the program has. */
-  #read: Ref<AbortSignal> | undefined;
+  readonly #isLent: boolean;
+  #shown: Ref<AbortSignal> | undefined;
   #cause: { readonly reason: unknown } | undefined;
 
-  /** @param lossOf Ends the lock if its time is over; returns why it was lost, if it was. */
-  constructor(lossOf: () => Error | undefined) {
+  /**
+   * @param lossOf Ends the lock if its time is over; returns why it was lost, if it was.
+   * @param isLent Whether the lock lets go of the signal for the program, so that {@linkcode
+   * isKept} says when the program has done so, too.
+   */
+  constructor(lossOf: () => Error | undefined, isLent: boolean) {
     this.#lossOf = lossOf;
+    this.#isLent = isLent;
   }
 
-  /**
-   * The signal for the program.
-   *
-   * @param lends Whether the lock lets go of it, so that {@linkcode isKept} says when the program
-   * has done so, too.
-   */
-  read(lends: boolean): AbortSignal {
-    const known = this.#read?.deref();
+  /** The signal for the program. */
+  get shown(): AbortSignal {
+    const known = this.#shown?.deref();
     if (known) return known;
     this.look();
-    const signal = this.#controller?.signal ?? AbortSignal.abort(this.#cause!.reason);
+    const own = this.#controller?.signal ?? AbortSignal.abort(this.#cause!.reason);
     // What is made of a lent one, by `AbortSignal.any()` too, follows the signal of the controller:
     // so it aborts with the lock, even if the lent one was collected before.
-    const read = lends ? AbortSignal.any([signal]) : signal;
-    this.#read = lends ? new WeakRef(read) : { deref: () => read };
-    // Workers may be without `WeakRef`: it depends on their compatibility date.
-    return clockedSignal(read, lends ? new WeakRef(this) : { deref: () => this });
+    const shown = this.#isLent ? AbortSignal.any([own]) : own;
+    this.#shown = this.#refTo(shown);
+    return clockedSignal(shown, this.#refTo(this));
   }
 
   /** Whether the program still has the signal. */
   get isKept(): boolean {
-    return this.#read?.deref() !== undefined;
+    return this.#shown?.deref() !== undefined;
+  }
+
+  /** Workers may be without `WeakRef`: it depends on their compatibility date. */
+  #refTo<T extends object>(target: T): Ref<T> {
+    return this.#isLent ? new WeakRef(target) : { deref: () => target };
   }
 
   /** Has {@linkcode look} abort it for this reason, unless it knows one. */

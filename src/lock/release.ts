@@ -61,14 +61,13 @@ function restOf(won: Round, atLeastMs: number): () => number {
 
 /**
  * Has nodes delete the value that an adoption replaces, which no handle has; but for those that
- * have replaced it, unless the adoption was undone.
+ * have replaced it, unless the adoption was undone. Nodes that cannot be reached are asked when they
+ * are back, until the TTL of the adoption is over.
  *
  * @param adoption The round of the adoption.
- * @param ttlMs How long keys may have the value at most, in milliseconds: until then, nodes that
- * cannot be reached are asked when they are back.
  */
-export function deleteFormer(adoption: Round, ttlMs: number): void {
-  const { nodeSet: { nodes }, keys, replaces, wanted } = adoption;
+export function deleteFormer(adoption: Round): void {
+  const { nodeSet: { nodes }, keys, ttlMs, replaces, wanted } = adoption;
   const request = { ...UNREAD, keys, value: replaces!, ttlMs };
   nodes.forEach((node, nodeIndex) => {
     if (!wanted || adoption.voteOf(nodeIndex) !== "granted") node.release(request, nodeIndex);

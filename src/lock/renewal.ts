@@ -38,22 +38,23 @@ async function tryExtend(
   const { extensions } = lock.client;
   // One whose last try has failed goes ahead of the crowd that waits, because it ends sooner.
   const inside = extensions.enter() ||
-    await extensions.wait(lock.remainingMs(), signal, lock.lastTry !== undefined);
+    await extensions.wait(lock.remainingMs(), signal, lock.tries.length > 0);
   if (!inside) return [];
   const round = won.follow(); // step 7: it reads the clocks
   // mutation: extended-below-the-claim
-  ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs(round.startMs)));
+  ttlMs = Math.max(ttlMs, Math.ceil(lock.keysEndMs - round.startMs));
   round.ttlMs = ttlMs;
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
-  lock.trying = [...lock.trying, round];
+  lock.tries = [...lock.tries, round];
   const timeoutMs = Math.min(nodeTimeoutMs, lock.remainingMs(round.startMs));
   if (lock.active) await round.ask("extend", timeoutMs, signal); // or it ended while it waited
   extensions.leave();
   if (!lock.active) return round.votes; // step 6
-  lock.trying = lock.trying.filter((other) => other !== round);
   const extended = lock.accept(round);
   // It says nothing of the nodes if it was given up, or came after the last that is allowed.
-  if (!extended && round.decision !== "open" && !lock.exhausted) lock.failed = round;
+  if (!extended && (round.decision === "open" || lock.exhausted)) {
+    lock.tries = lock.tries.filter((other) => other !== round);
+  }
   if (onEvent) {
     const { votes, ageMs } = round;
     const fields = { resources, votes, elapsedMs: ageMs, remainingMs: lock.remainingMs() };
@@ -67,7 +68,7 @@ async function tryExtend(
     });
   }
   if (round.deniedByMajority) {
-    lock.trying = [round]; // it says why, and not one that began later
+    lock.tries = [round]; // it says why, and not one that began later
     lock.loseIfOver(); // keys that have expired are not gone
     lock.lose("gone", keysGone(round.keys));
   }
@@ -134,8 +135,7 @@ export function tryAgainMs(ttlMs: number): number {
  * extension on. A node that lost only some of several keys denies, and stays without them.
  *
  * A node that denies may have missed the adoption of the lock, or another client that adopted it,
- * too, has given the former value back. It is asked to adopt the lock, for as long as that value
- * may live.
+ * too, has given the former value back. It is asked to adopt the lock.
  *
  * @param lock The lock. Its release takes these keys back as well. The counter of the node is
  * raised to its fencing token, if it has one.
@@ -144,13 +144,13 @@ export function tryAgainMs(ttlMs: number): number {
  * @param missing Whether it has only found keys missing.
  */
 function fillIn(
-  { round: won, formerMs, client: { nodes } }: HeldLock,
+  { round: won, client: { nodes } }: HeldLock,
   ttlMs: number,
   nodeIndex: number,
   missing: boolean,
 ): void {
   // mutation: adopted-lock-never-heals
-  if (!missing && formerMs <= 0) return;
+  if (!missing && won.replaces === undefined) return;
   const node = nodes[nodeIndex];
   const counterFloor = won.counts?.token;
   // mutation: filled-in-key-forgotten
