@@ -130,7 +130,8 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       if (held) break;
       noteFailed(call, round);
       if (call.pool?.chooseAnother(round)) continue;
-      await (call.adopts ? waitToAdopt(call, round) : waitForOthers(call, round));
+      const place = await (call.adopts ? waitToAdopt(call) : waitForOthers(call));
+      call.pool?.choose(place);
     }
   } catch (error) {
     return endWithout(call, error);

@@ -19,7 +19,6 @@
  */
 import type { LockLostError } from "../errors.ts";
 import { keysGone, lostError } from "../messages.ts";
-import type { Round } from "../quorum/round.ts";
 import { backoffMs } from "../time/backoff.ts";
 import { Pause, pause } from "../time/pause.ts";
 import { holderOf } from "../holder.ts";
@@ -37,26 +36,26 @@ const ATTEMPTS_MIN = 8;
 /**
  * Waits for the next attempt.
  *
- * @param call A call that adopts a lock.
- * @param last Its last attempt, which is undone.
+ * @param call A call that adopts a lock; its last attempt is undone.
  * @throws {LockLostError} If the lock is gone, or somebody else holds it.
  * @throws {QuorumError} If too few nodes answered.
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
-export async function waitToAdopt(call: LockCall, last: Round): Promise<void> {
+export async function waitToAdopt(call: LockCall): Promise<undefined> {
   const { client: { nodes, quorum, wheel }, settings, attempts, adopts } = call;
+  const last = call.last!;
   const taken = !last.failedByMajority && await isTaken(call);
   call.throwIfEnded();
   // Read now, because nodes that fail at once may decide a round before the others answer.
   if (last.missing > nodes.length - quorum) {
-    throw lost(call, last, keysGone(last.keys));
+    throw lost(call, keysGone(last.keys));
   }
-  if (taken) throw lost(call, last, new Error("somebody else holds it"), adopts!.keptMs > 0);
+  if (taken) throw lost(call, new Error("somebody else holds it"), adopts!.keptMs > 0);
   const answered = last.pending === 0 && !last.failedByMajority &&
     last.votes.every(({ outcome }) => outcome !== "timed-out");
   const split = answered && attempts < ATTEMPTS_MIN;
   if (call.leftMs() <= 0 && !split) throw refusal(call);
-  if (split) return await pauseAfterSplit(call, last);
+  if (split) return await pauseAfterSplit(call);
   const { signal, retryDelayMs } = settings;
   // nobody extends the lock meanwhile, so while it may live, a node that is back is asked soon
   const soonMs = call.elapsedMs < adopts!.ttlMs ? tryAgainMs(adopts!.ttlMs) : Infinity;
@@ -87,8 +86,8 @@ async function isTaken(call: LockCall): Promise<boolean> {
  * @param isKept Whether it stays until its TTL is over: `atLeastMs` keeps it, and somebody may give
  * it back after an adoption that came too late.
  */
-function lost(call: LockCall, last: Round, cause: Error, isKept = false): LockLostError {
+function lost({ resources, last }: LockCall, cause: Error, isKept = false): LockLostError {
   // mutation: dead-value-stays
-  if (!isKept) deleteFormer(last);
-  return lostError("adopt", call.resources, last.votes, "gone", cause);
+  if (!isKept) deleteFormer(last!);
+  return lostError("adopt", resources, last!.votes, "gone", cause);
 }

@@ -78,7 +78,7 @@ export class LockCall implements WaitingCall {
   entersAtOnce = false;
   /** How many attempts were made. */
   attempts = 0;
-  /** The last attempt, once it has failed. */
+  /** The last attempt that has failed. */
   last: Round | undefined;
   /**
    * Whether the vote of an attempt was split (some nodes granted, but too few) since the call began
@@ -162,16 +162,6 @@ export class LockCall implements WaitingCall {
     return Math.min(...keys.map((key) => client.cooldownLeftMs([key])));
   }
 
-  /**
-   * Whether the last attempt failed because nodes did not answer, or not in time, and not because
-   * others hold the lock.
-   */
-  get unanswered(): boolean {
-    const { last } = this;
-    return last !== undefined && this.cooldownLeftMs === 0 &&
-      (last.failedByMajority || last.decision === "granted");
-  }
-
   /** Whether its signal was aborted or the client was closed. */
   get ended(): boolean {
     return this.client.closed || this.settings.signal?.aborted === true;
@@ -222,7 +212,7 @@ async function waitBehind(call: LockCall, queue: LocalQueue): Promise<void> {
     if (owner instanceof LockCall) call.last ??= owner.last; // why that waits
     throw refusal(call);
   }
-  call.pool?.chooseFirst();
+  call.pool?.choose();
 }
 
 /** Waits until the cooldown of the resources is over, outside the nodes' queues. */
@@ -230,7 +220,7 @@ async function waitForCooldown(call: LockCall): Promise<void> {
   const { client: { localQueues, wheel }, settings: { signal }, localName } = call;
   localQueues.dropWaiter(localName);
   await pause(wheel, Math.min(call.cooldownLeftMs, call.leftMs()), signal);
-  call.pool?.chooseFirst();
+  call.pool?.choose();
 }
 
 /**
@@ -246,39 +236,40 @@ export function noteFailed(call: LockCall, last: Round): void {
   if (decision === "refused" && granted > 0 && !failedByMajority) call.split = true;
   call.throwIfEnded();
   // a cooldown that has begun meanwhile is waited out
-  if (call.unanswered && isHopeless(last.votes, nodes.length, quorum)) throw refusal(call);
+  if (!failedByMajority || call.cooldownLeftMs > 0) return;
+  if (isHopeless(last.votes, nodes.length, quorum)) throw refusal(call);
 }
 
 /**
  * Waits after an attempt that failed, for those who hold the lock. Then {@linkcode beginWait}
  * follows.
  *
- * @param last The attempt.
+ * @returns Of a pool, the index of the key that a node has named, if one did.
  * @throws The refusal, if the wait is over.
  */
-export function waitForOthers(call: LockCall, last: Round): Promise<void> | undefined {
+export function waitForOthers(call: LockCall): Promise<number | undefined> | undefined {
   const { client: { localQueues }, localName } = call;
   if (call.waitMs === 0 && call.split && call.retries < SPLIT_RETRIES_MAX) {
-    return pauseAfterSplit(call, last);
+    return pauseAfterSplit(call);
   }
   if (call.leftMs() <= 0) throw refusal(call);
   // a reader may find that another call has become the first meanwhile, and waits behind that
-  return localQueues.claim(localName, call) ? waitAsFirst(call, last) : undefined;
+  return localQueues.claim(localName, call) ? waitAsFirst(call) : undefined;
 }
 
 /** Waits as the first of its client: for news of the nodes, or it polls. */
-async function waitAsFirst(call: LockCall, last: Round): Promise<void> {
-  const { client: { localQueues, wheel }, pool, resources, settings } = call;
+async function waitAsFirst(call: LockCall): Promise<number | undefined> {
+  const { client: { localQueues, wheel }, resources, settings, last } = call;
   const { onEvent, signal } = settings;
   const waiter = localQueues.waiterFor(call);
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
   if (!waiter) {
     await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);
-    return pool?.chooseFirst();
+    return undefined;
   }
-  const { notifiedBy, place } = await waiter.wait(attempt, leftMs, last);
+  const { notifiedBy, place } = await waiter.wait(attempt, leftMs, last!);
   if (onEvent && notifiedBy) emit(onEvent, { type: "woken", resources, elapsedMs: call.elapsedMs });
-  pool?.chooseAgain(place);
+  return place;
 }
 
 /**
@@ -286,15 +277,14 @@ async function waitAsFirst(call: LockCall, last: Round): Promise<void> {
  * and may have too few as well. Then nobody holds the lock, and one of those that ask again gets
  * it.
  */
-export async function pauseAfterSplit(call: LockCall, last: Round): Promise<void> {
-  const { client: { wheel }, settings: { signal, nodeTimeoutMs } } = call;
+export async function pauseAfterSplit(call: LockCall): Promise<undefined> {
+  const { client: { wheel }, settings: { signal, nodeTimeoutMs }, last } = call;
   // A process that stood still has measured that, not the way to a node.
-  const roundTripMs = Math.min(last.slowestMs, nodeTimeoutMs);
+  const roundTripMs = Math.min(last!.slowestMs, nodeTimeoutMs);
   const longestMs = Math.max(roundTripMs * SPLIT_PAUSE_FACTOR, SPLIT_PAUSE_MS_MIN);
   call.split = false;
   call.retries++;
   await pause(wheel, longestMs * wheel.random.fraction(), signal);
-  call.pool?.chooseAgain(undefined);
 }
 
 /**
@@ -304,8 +294,10 @@ export async function pauseAfterSplit(call: LockCall, last: Round): Promise<void
  */
 export function refusal(call: LockCall): LockHeldError | QuorumError {
   call.throwIfEnded();
-  if (!call.adopts && !call.unanswered) return heldByOthers(call);
-  const { decision, counts, votes } = call.last!;
+  const { last } = call;
+  const failed = last && (last.failedByMajority || last.decision === "granted");
+  if (!call.adopts && (!failed || call.cooldownLeftMs > 0)) return heldByOthers(call);
+  const { decision, counts, votes } = last!;
   if (decision !== "granted") return noQuorum(call, votes, "");
   // a quorum granted it, and it was not accepted
   const unsettled = counts !== undefined && counts.token === undefined;

@@ -42,7 +42,8 @@ export class Pool {
     this.#client = client;
     this.#keys = keys;
     this.name = poolName(keys);
-    this.chooseFirst();
+    const last = client.lastPlaces.get(this.name);
+    this.choose(last !== undefined && this.#isUsable(last) ? last : undefined);
   }
 
   /** The index of the key that the attempt is for. */
@@ -78,32 +79,23 @@ export class Pool {
   }
 
   /**
-   * The call is in no queue of the nodes: it may ask for every key, and first for the one that this
-   * client had last.
+   * Chooses the key for the first attempt of the call, or since it has waited; it may ask for every
+   * other key after that.
+   *
+   * @param preferred The key that this client had last, or that a node has named. If it is missing
+   * or in its cooldown: any that can be had, else one that this client has.
    */
-  chooseFirst(): void {
-    const last = this.#client.lastPlaces.get(this.name);
-    this.#choose(last !== undefined && this.#isUsable(last) ? last : undefined);
-  }
-
-  /**
-   * The call has waited: it may ask for every key again, and first for the one that a node has
-   * named.
-   */
-  chooseAgain(place: number | undefined): void {
-    this.#choose(place !== undefined && !this.#isCooling(place) ? place : undefined);
+  choose(preferred?: number): void {
+    const isWarm = (place: number) => !this.#isCooling(place);
+    const place = preferred !== undefined && isWarm(preferred)
+      ? preferred
+      : this.#pick((place) => this.#isUsable(place)) ?? this.#pick(isWarm) ?? this.place;
+    this.#chosen = [place];
   }
 
   /** The call has the key: the next call of this client asks for it first. */
   noteWon(): void {
     setLatest(this.#client.lastPlaces, this.name, this.place, LAST_PLACES_MAX);
-  }
-
-  /** Chooses this key; else any that can be had, or one that this client has. */
-  #choose(preferred: number | undefined): void {
-    const place = preferred ?? this.#pick((place) => this.#isUsable(place)) ??
-      this.#pick((place) => !this.#isCooling(place)) ?? this.place;
-    this.#chosen = [place];
   }
 
   /** Whether no other lock or call of this client has a key, and the key is not in its cooldown. */
