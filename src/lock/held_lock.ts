@@ -37,7 +37,6 @@ import type { ClientState } from "./client_state.ts";
 import type { HandedOver } from "./hand_over_token.ts";
 import { holderOf } from "../holder.ts";
 import { deleteFormer, releaseOf, takeBack, undoAttempt } from "./release.ts";
-import { LockSignal } from "./lock_signal.ts";
 import { keepsSignals } from "../time/clock.ts";
 import { OwnContext } from "../time/own_context.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
@@ -86,8 +85,7 @@ export class HeldLock extends TimerEntry {
   /** What extends it, if it extends itself, and when next, by the continuous clock. */
   readonly #extend: ((lock: HeldLock) => void) | undefined;
   #extendMs: number;
-  #signal: LockSignal | undefined;
-  /** The handle, if the lock ends when neither that nor a signal is left. */
+  /** The handle, if the lock ends when nobody has that any more. */
   #handle: WeakRef<object> | undefined;
   #released: Promise<boolean> | undefined;
   /** Whether its caller, or the routine that uses it, has it. */
@@ -98,6 +96,10 @@ export class HeldLock extends TimerEntry {
    * first read.
    */
   declare context?: OwnContext;
+  /** Aborts the signal, once that was read and until it has aborted. */
+  declare controller?: AbortController | undefined;
+  /** Why the signal aborts, or has aborted. */
+  declare aborted?: { readonly reason: unknown };
   /** That it was lost before its release, if only the answers to that have shown it. */
   declare lostUnnoticed?: LockLostError;
 
@@ -182,14 +184,26 @@ export class HeldLock extends TimerEntry {
     return this.#isDelivered ? this.settings.atLeastMs : 0;
   }
 
-  /** Aborts when the lock is lost. Made when it is first read, because many callers never do. */
-  get signal(): AbortSignal {
+  /**
+   * Makes the signal of its handle, which aborts when the lock is lost. It is made when it is first
+   * read, because many callers never do.
+   */
+  newSignal(): AbortSignal {
     this.context ??= new OwnContext();
-    return this.#ownSignal.shown;
+    this.look();
+    if (this.aborted) return AbortSignal.abort(this.aborted.reason);
+    const { signal } = this.controller = new AbortController();
+    return this.#handle && this.active ? AbortSignal.any([signal]) : signal;
   }
 
-  get #ownSignal(): LockSignal {
-    return this.#signal ??= new LockSignal(() => this.loseIfOver(), this.#handle !== undefined);
+  /** Ends the lock if its time is over, and aborts the signal once there is a reason to. */
+  look(): void {
+    const reason = this.loseIfOver();
+    if (reason) this.aborted ??= { reason };
+    const { controller, aborted } = this;
+    if (!controller || !aborted) return;
+    this.controller = undefined; // first, because a runtime may read the signal while it aborts it
+    controller.abort(aborted.reason);
   }
 
   /**
@@ -204,9 +218,8 @@ export class HeldLock extends TimerEntry {
 
   /** Aborts the signal for a reason of the caller; the lock itself stays held. */
   abort(reason: unknown): void {
-    const signal = this.#ownSignal;
-    signal.abortFor(reason);
-    this.inContext(() => signal.look());
+    this.aborted ??= { reason };
+    this.inContext(() => this.look());
   }
 
   /**
@@ -222,7 +235,7 @@ export class HeldLock extends TimerEntry {
    * Its caller gets it, or the routine that uses it.
    *
    * @param handle What the caller gets. If the lock extends itself, it ends in place of an
-   * extension once this and its signals are garbage: nobody could release it then. Not in Deno
+   * extension once this is garbage: nobody could release it then. Its signal keeps it. Not in Deno
    * before 2.8, which collects a lent signal that has listeners; nor in workers, of which that is
    * not known.
    */
@@ -280,7 +293,7 @@ export class HeldLock extends TimerEntry {
     this.#beginCooldown();
     this.#takeBackAt(reason === "gone" || reason === "closed" ? 0 : this.keysEndMs);
     this.inContext(() => {
-      this.#signal?.look();
+      this.look();
       this.#emitLost(reason, cause);
     });
     // mutation: lost-lock-blocks-its-client
@@ -359,7 +372,7 @@ export class HeldLock extends TimerEntry {
     if (this.remainingMs(nowMs) <= expiryMarginMs(this.#validityMs)) return this.#runOut();
     // mutation: extended-by-monotonic-clock-alone
     if (this.#extendMs <= nowMs) {
-      if (this.#handle && !this.#handle.deref() && !this.#signal?.isKept) {
+      if (this.#handle && !this.#handle.deref()) {
         return this.lose("forgotten", new Error("nobody has the lock or its signal any more"));
       }
       this.#extendMs = Infinity;
@@ -445,6 +458,7 @@ export class HeldLock extends TimerEntry {
   #endAs(end: "released" | "handed over" | LockLostError): void {
     const { client: { wheel }, round } = this;
     this.#end = end;
+    if (this.#handle && typeof end === "string") this.controller = undefined; // it never aborts now
     wheel.cancel(this);
     // mutation: former-value-stays
     if (this.#isDelivered && round.replaces !== undefined) deleteFormer(round);

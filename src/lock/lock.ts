@@ -10,6 +10,7 @@ import type { Vote } from "../vote.ts";
 import { defineConsoleView } from "../console_view.ts";
 import { checkOption, checkTtlMs, type LockMode } from "../options.ts";
 import { checkOptions } from "../validate.ts";
+import { clockedSignal } from "./lock_signal.ts";
 import { extend } from "./renewal.ts";
 
 /** Options of {@linkcode Lock.extend}. */
@@ -56,6 +57,7 @@ const EXTEND_OPTION_NAMES: readonly string[] = ["ttlMs", "signal"];
  */
 export class Lock implements AsyncDisposable {
   readonly #lock: HeldLock;
+  #signal: AbortSignal | undefined;
 
   // A field and not a static block: bundlers leave out the class where nobody uses it.
   static readonly #shared = /* @__PURE__ */ ((): void => {
@@ -114,7 +116,7 @@ export class Lock implements AsyncDisposable {
    * in its context.
    */
   get signal(): AbortSignal {
-    return this.#lock.signal;
+    return this.#signal ??= clockedSignal(this.#lock.newSignal(), () => this.#lock.look());
   }
 
   /**
