@@ -113,19 +113,19 @@ const REASONS = {
  * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export async function acquire(call: LockCall): Promise<Lock | undefined> {
-  const { client, client: { attempts }, settings } = call;
+  const { client, client: { attemptGate }, settings } = call;
   let held: HeldLock | undefined;
   client.openCalls++;
   try {
     for (;;) {
       for (let wait; (wait = beginWait(call));) await wait;
-      if (!attempts.enter()) await waitForRoom(call);
+      if (!attemptGate.enter()) await waitForRoom(call);
       const round = beginAttempt(call);
       const timeoutMs = Math.min(settings.nodeTimeoutMs, settings.validityMs);
       // step 2: until votes are decided
       await round.ask(call.adopts ? "adopt" : "acquire", timeoutMs, settings.signal);
       if (round.counts) await settleToken(round, settings);
-      attempts.leave();
+      attemptGate.leave();
       held = conclude(call, round);
       if (held) break;
       noteFailed(call, round);
@@ -170,8 +170,8 @@ function endWithout(call: LockCall, error: unknown): undefined {
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
 async function waitForRoom(call: LockCall): Promise<void> {
-  const { client: { attempts }, waitMs, settings: { signal } } = call;
-  if (await attempts.wait(waitMs > 0 ? call.leftMs() : Infinity, signal)) return;
+  const { client: { attemptGate }, waitMs, settings: { signal } } = call;
+  if (await attemptGate.wait(waitMs > 0 ? call.leftMs() : Infinity, signal)) return;
   call.throwIfEnded();
   throw noQuorum(call, [], `, because ${ROUNDS_MAX} other attempts of this client were under way`);
 }

@@ -43,9 +43,9 @@ export class ClientState implements NodeSet {
   /**
    * Attempts, extensions and releases, each apart, so that none waits for a crowd of another kind.
    */
-  readonly attempts: Gate;
-  readonly extensions: Gate;
-  readonly releases: Gate;
+  readonly attemptGate: Gate;
+  readonly extensionGate: Gate;
+  readonly releaseGate: Gate;
   /** How many calls may still send something; each counts itself before its first byte. */
   openCalls = 0;
   #onLastEnded: (() => void) | undefined;
@@ -62,9 +62,9 @@ export class ClientState implements NodeSet {
     this.quorum = quorumSize(nodes.length);
     this.wheel = wheel;
     this.localQueues = new LocalQueues(this, listenerIn(wheel.context, onEvent));
-    this.attempts = new Gate(wheel, ROUNDS_MAX);
-    this.extensions = new Gate(wheel, ROUNDS_MAX);
-    this.releases = new Gate(wheel, ROUNDS_MAX);
+    this.attemptGate = new Gate(wheel, ROUNDS_MAX);
+    this.extensionGate = new Gate(wheel, ROUNDS_MAX);
+    this.releaseGate = new Gate(wheel, ROUNDS_MAX);
     if (++clientsOpen === CLIENTS_OPEN_MAX && !onEvent) warnOnce(ALL_CLIENTS, manyClientsText());
   }
 

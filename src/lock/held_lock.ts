@@ -394,9 +394,10 @@ export class HeldLock extends TimerEntry {
 
   /**
    * Takes the keys of a lost lock back at a time of the continuous clock, and waits for no answer:
-   * when their TTL is over, unless they are gone or the client closes. Until then they keep others out while the holder, which is notified of the end only now,
-   * stops working. Most keys are gone by then. But an extension without answers may have prolonged
-   * some, and a node that hung may set one late.
+   * when their TTL is over, unless they are gone or the client closes. Until then they keep others
+   * out while the holder, which is notified of the end only now, stops working. Most keys are gone
+   * by then. But an extension without answers may have prolonged some, and a node that hung may set
+   * one late.
    */
   #takeBackAt(dueMs: number): void {
     if (dueMs > this.#nowMs) return this.#waitUntil(dueMs);
@@ -471,11 +472,11 @@ export class HeldLock extends TimerEntry {
     if (this.active) this.#endAs("released"); // step 5: before any key is deleted
     client.openCalls++; // so that nodes close after they have answered it
     // or until the client closes: then all are sent
-    if (!client.releases.enter()) await client.releases.wait(Infinity);
+    if (!client.releaseGate.enter()) await client.releaseGate.wait(Infinity);
     const round = releaseOf(this.round, this.#atLeastMs);
     await round.ask("release", settings.nodeTimeoutMs);
     client.endCall();
-    client.releases.leave();
+    client.releaseGate.leave();
     return this.#concludeRelease(round);
   }
 

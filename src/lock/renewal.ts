@@ -35,10 +35,10 @@ async function tryExtend(
   signal?: AbortSignal,
 ): Promise<readonly Vote[] | undefined> {
   const { settings: { nodeTimeoutMs, onEvent }, resources, round: won } = lock;
-  const { extensions } = lock.client;
+  const { extensionGate } = lock.client;
   // One whose last try has failed goes ahead of the crowd that waits, because it ends sooner.
-  const inside = extensions.enter() ||
-    await extensions.wait(lock.remainingMs(), signal, lock.tries.length > 0);
+  const inside = extensionGate.enter() ||
+    await extensionGate.wait(lock.remainingMs(), signal, lock.tries.length > 0);
   if (!inside) return [];
   const round = won.follow(); // step 7: it reads the clocks
   // mutation: extended-below-the-claim
@@ -48,7 +48,7 @@ async function tryExtend(
   lock.tries = [...lock.tries, round];
   const timeoutMs = Math.min(nodeTimeoutMs, lock.remainingMs(round.startMs));
   if (lock.active) await round.ask("extend", timeoutMs, signal); // or it ended while it waited
-  extensions.leave();
+  extensionGate.leave();
   if (!lock.active) return round.votes; // step 6
   const extended = lock.accept(round);
   // It says nothing of the nodes if it was given up, or came after the last that is allowed.
