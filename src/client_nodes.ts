@@ -12,7 +12,7 @@ import { rangeError, typeError } from "./validate.ts";
 export const NODES_MAX = 31;
 
 /** What fails if something is wrong with the nodes, for messages. */
-export const ATTEMPT = "create lock client";
+export const ACTION = "create lock client";
 
 /** What each node must have besides. */
 const METHODS = ["extend", "release", "inspect"] as const;
@@ -30,10 +30,10 @@ const taken = new WeakSet<LockNode>();
  */
 export function checkNodeCount(name: string, given: readonly unknown[]): void {
   if (!Array.isArray(given) || given.length === 0) {
-    throw typeError(ATTEMPT, `'${name}' must be a non-empty array`);
+    throw typeError(ACTION, `'${name}' must be a non-empty array`);
   }
   if (given.length <= NODES_MAX) return;
-  throw rangeError(ATTEMPT, name, `must have at most ${NODES_MAX} elements`, given.length);
+  throw rangeError(ACTION, name, `must have at most ${NODES_MAX} elements`, given.length);
 }
 
 /**
@@ -50,15 +50,15 @@ export function checkNodes(nodes: readonly LockNode[]): void {
     if (typeof node?.acquire !== "function" || typeof node.name !== "string") {
       const hint = "createRedlock() takes addresses, and commandNode() a client";
       throw typeError(
-        ATTEMPT,
+        ACTION,
         `'nodes' must contain only objects that implement LockNode: ${hint}`,
       );
     }
     const missing = METHODS.find((method) => typeof node[method] !== "function");
-    if (missing) throw typeError(ATTEMPT, `node ${node.name} has no method '${missing}'`);
-    if (names.has(node.name)) throw typeError(ATTEMPT, `two nodes have the name ${node.name}`);
+    if (missing) throw typeError(ACTION, `node ${node.name} has no method '${missing}'`);
+    if (names.has(node.name)) throw typeError(ACTION, `two nodes have the name ${node.name}`);
     if (taken.has(node)) {
-      throw typeError(ATTEMPT, `node ${node.name} belongs to another lock client`);
+      throw typeError(ACTION, `node ${node.name} belongs to another lock client`);
     }
     names.add(node.name);
   }
@@ -90,13 +90,13 @@ type Ability = keyof typeof ABILITIES;
 /**
  * Checks that every node is able to do what a call needs.
  *
- * @param attempt The call that fails otherwise, for messages: `acquire lock`.
+ * @param action What fails otherwise, for messages: `acquire lock`.
  * @param nodes The nodes.
  * @param needs What the call needs, such as its settings: what is neither `false` nor 0.
  * @throws {TypeError} If one is unable to.
  */
 export function checkAbilities(
-  attempt: string,
+  action: string,
   nodes: readonly Pick<QuorumNode, "name" | typeof ABILITIES[Ability]>[],
   needs: { readonly [Name in Ability]?: boolean | number },
 ): void {
@@ -105,7 +105,7 @@ export function checkAbilities(
     if (!needs[ability]) continue;
     for (const node of nodes) {
       if (node[ABILITIES[ability]]) continue;
-      throw typeError(attempt, `node ${node.name} does not support '${ability}'`);
+      throw typeError(action, `node ${node.name} does not support '${ability}'`);
     }
   }
 }

@@ -13,7 +13,7 @@ import {
 import { listenerIn } from "./events.ts";
 import { RedisNode } from "./redis_node/redis_node.ts";
 import { redisServer } from "./redis_node/redis_server.ts";
-import { ATTEMPT, checkNodeCount } from "./client_nodes.ts";
+import { ACTION, checkNodeCount } from "./client_nodes.ts";
 import { type Redlock, redlockOn } from "./redlock.ts";
 import { processName } from "./process_name.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
@@ -95,7 +95,7 @@ export function createRedlock<Fencing extends boolean = boolean>(
   addresses: Address | readonly Address[] | undefined,
   options: CreateRedlockOptions & { fencing?: Fencing | undefined } = {},
 ): Redlock<Fencing> {
-  const lockOptions = new LockOptions(ATTEMPT, options, processName(), CONNECT_OPTION_NAMES);
+  const lockOptions = new LockOptions(ACTION, options, processName(), CONNECT_OPTION_NAMES);
   const parsed = parseAddresses(addresses);
   const { nodeTimeoutMs, onEvent } = lockOptions.defaults;
   const stallTimeoutMs = Math.max(STALL_TIMEOUT_MS_MIN, 2 * nodeTimeoutMs);
@@ -117,7 +117,7 @@ export function createRedlock<Fencing extends boolean = boolean>(
 function parseAddresses(addresses: Address | readonly Address[] | undefined): RedisAddress[] {
   if (addresses == null || addresses === "") {
     const rule = "it must be an address such as 'redis://10.0.0.1'";
-    throw typeError(ATTEMPT, `'addresses' is ${addresses === "" ? "empty" : addresses}: ${rule}`);
+    throw typeError(ACTION, `'addresses' is ${addresses === "" ? "empty" : addresses}: ${rule}`);
   }
   const isArray = Array.isArray(addresses);
   const given: readonly Address[] = isArray ? addresses : [addresses];
@@ -131,7 +131,7 @@ function parseAddresses(addresses: Address | readonly Address[] | undefined): Re
   const servers = new Set<string>();
   for (const { server, name } of parsed) {
     if (servers.has(server)) {
-      throw typeError(ATTEMPT, `server ${name} is listed twice: each vote needs its own server`);
+      throw typeError(ACTION, `server ${name} is listed twice: each vote needs its own server`);
     }
     servers.add(server);
   }

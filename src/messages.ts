@@ -149,22 +149,22 @@ export function lockName(resources: readonly string[], any?: boolean): string {
 
 /** The error of a call on a client that is closed. */
 export function closedError(
-  attempt: string,
+  action: string,
   resources: readonly string[],
   votes?: readonly Vote[],
 ): RedlockError {
-  return new RedlockError(`Cannot ${attempt}: the lock client is closed`, { resources, votes });
+  return new RedlockError(`Cannot ${action}: the lock client is closed`, { resources, votes });
 }
 
 /** The error of a call about a lock that has ended. */
 export function lostError(
-  attempt: string,
+  action: string,
   resources: readonly string[],
   votes: readonly Vote[],
   reason: LockLostReason,
   cause: Error,
 ): LockLostError {
-  const message = `Cannot ${attempt} ${lockName(resources)}: ${cause.message}`;
+  const message = `Cannot ${action} ${lockName(resources)}: ${cause.message}`;
   return new LockLostError(message, { resources, votes, reason, cause });
 }
 

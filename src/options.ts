@@ -249,25 +249,25 @@ export class LockOptions {
   #last: { readonly given: RedlockOptions; readonly settings: Settings };
 
   /**
-   * @param attempt The call that fails otherwise, for messages: `create lock client`.
+   * @param action What fails otherwise, for messages: `create lock client`.
    * @param options The options of the client.
    * @param label The label without one among the options.
    * @param others The names of what else may be among the options.
    * @throws {TypeError} If an option is unknown or of the wrong type.
    * @throws {RangeError} If an option is out of range.
    */
-  constructor(attempt: string, options: RedlockOptions, label = "", others?: readonly string[]) {
+  constructor(action: string, options: RedlockOptions, label = "", others?: readonly string[]) {
     const defaults = NAMES.map((name) => [name, OPTIONS[name][0]]);
     const base = { ...Object.fromEntries(defaults), label };
-    this.#options = merged(attempt, base, copyOptions(attempt, options, others));
-    this.defaults = settingsOf(attempt, this.#options);
+    this.#options = merged(action, base, copyOptions(action, options, others));
+    this.defaults = settingsOf(action, this.#options);
     this.#last = { given: {}, settings: this.defaults };
   }
 
   /**
    * Checks the options of a call.
    *
-   * @param attempt The call that fails otherwise, for messages: `acquire lock`.
+   * @param action What fails otherwise, for messages: `acquire lock`.
    * @param options The options of the call. Each is read once, so that what the object becomes
    * later changes nothing.
    * @param others The names of what else may be among the options.
@@ -275,12 +275,12 @@ export class LockOptions {
    * @throws {TypeError} If an option is unknown or of the wrong type.
    * @throws {RangeError} If an option is out of range.
    */
-  resolve(attempt: string, options?: RedlockOptions, others?: readonly string[]): Settings {
+  resolve(action: string, options?: RedlockOptions, others?: readonly string[]): Settings {
     if (options === undefined) return this.defaults;
-    const given = copyOptions(attempt, options, others);
+    const given = copyOptions(action, options, others);
     const last = this.#last;
     if (hasAllOf(given, last.given) && hasAllOf(last.given, given)) return last.settings;
-    const settings = settingsOf(attempt, merged(attempt, this.#options, given));
+    const settings = settingsOf(action, merged(action, this.#options, given));
     this.#last = { given, settings };
     return settings;
   }
@@ -304,32 +304,32 @@ function hasAllOf(options: RedlockOptions, others: RedlockOptions): boolean {
  * merged} finds these.
  */
 function copyOptions(
-  attempt: string,
+  action: string,
   options: RedlockOptions,
   others?: readonly string[],
 ): RedlockOptions {
   const isPlain = options && Object.getPrototypeOf(options) === Object.prototype;
   if (isPlain && !others) return { ...options };
-  checkOptions(attempt, options, [...NAMES, ...others ?? []]);
+  checkOptions(action, options, [...NAMES, ...others ?? []]);
   return Object.fromEntries(NAMES.map((name) => [name, options[name]]));
 }
 
 /** Complete options with those of a call, which are checked, in place of their own. */
-function merged(attempt: string, base: CompleteOptions, given: RedlockOptions): CompleteOptions {
-  checkOptions(attempt, given, NAMES);
+function merged(action: string, base: CompleteOptions, given: RedlockOptions): CompleteOptions {
+  checkOptions(action, given, NAMES);
   const complete: Record<string, unknown> = { ...base };
   for (const name in given) {
     const value = given[name as OptionName];
     if (value === undefined) continue;
-    checkOption(attempt, name as OptionName, value);
+    checkOption(action, name as OptionName, value);
     complete[name] = value;
   }
   return complete as unknown as CompleteOptions;
 }
 
 /** Checks the value of an option by itself. */
-export function checkOption(attempt: string, name: OptionName, value: unknown): void {
-  check(attempt, name, value, OPTIONS[name][1]);
+export function checkOption(action: string, name: OptionName, value: unknown): void {
+  check(action, name, value, OPTIONS[name][1]);
 }
 
 /**
@@ -368,15 +368,15 @@ function optionTable(): OptionTable {
 }
 
 /** The settings by complete options, if these go together. */
-function settingsOf(attempt: string, options: CompleteOptions): Settings {
+function settingsOf(action: string, options: CompleteOptions): Settings {
   const { ttlMs, driftFactor, atLeastMs, mode } = options;
-  checkTtlMs(attempt, ttlMs, options);
+  checkTtlMs(action, ttlMs, options);
   if (atLeastMs > ttlMs) {
-    throw rangeError(attempt, "atLeastMs", `must be at most 'ttlMs', which is ${ttlMs}`, atLeastMs);
+    throw rangeError(action, "atLeastMs", `must be at most 'ttlMs', which is ${ttlMs}`, atLeastMs);
   }
   for (const name of ["fencing", "any"] as const) {
     if (mode === "shared" && options[name]) {
-      throw typeError(attempt, `'mode' must be 'exclusive' if '${name}' is true`);
+      throw typeError(action, `'mode' must be 'exclusive' if '${name}' is true`);
     }
   }
   const { nodeTimeoutMs = defaultNodeTimeoutMs(ttlMs) } = options;
@@ -390,16 +390,16 @@ function settingsOf(attempt: string, options: CompleteOptions): Settings {
  * @throws {RangeError} If it does not.
  */
 export function checkTtlMs(
-  attempt: string,
+  action: string,
   ttlMs: number,
   { driftFactor, restartGuardMs }: Pick<CompleteOptions, "driftFactor" | "restartGuardMs">,
 ): void {
   if (validityMs(ttlMs, driftFactor) <= 0) {
-    throw rangeError(attempt, "ttlMs", "must be greater than its own drift allowance", ttlMs);
+    throw rangeError(action, "ttlMs", "must be greater than its own drift allowance", ttlMs);
   }
   if (restartGuardMs === 0 || restartGuardMs >= ttlMs) return;
   const rule = `must be 0 or at least 'ttlMs', which is ${ttlMs}`;
-  throw rangeError(attempt, "restartGuardMs", rule, restartGuardMs);
+  throw rangeError(action, "restartGuardMs", rule, restartGuardMs);
 }
 
 function defaultNodeTimeoutMs(ttlMs: number): number {

@@ -14,7 +14,7 @@ import type { LockNode } from "./quorum/lock_node.ts";
 import type { QuorumNode } from "./quorum/quorum_node.ts";
 import { LockOptions, type RedlockOptions, type Settings } from "./options.ts";
 import { checkResources } from "./resources.ts";
-import { ATTEMPT, checkAbilities, checkNodes, takeNodes } from "./client_nodes.ts";
+import { ACTION, checkAbilities, checkNodes, takeNodes } from "./client_nodes.ts";
 import { ClientState } from "./lock/client_state.ts";
 import { processName } from "./process_name.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
@@ -90,7 +90,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     if (!own) checkNodes(nodes);
     const resolved = options instanceof LockOptions
       ? options
-      : new LockOptions(ATTEMPT, options, own ? "" : processName());
+      : new LockOptions(ACTION, options, own ? "" : processName());
     const { wheel, nodes: asked } = own ?? { wheel: new TimerWheel(), nodes: takeNodes(nodes) };
     const client = new ClientState(wheel, asked, resolved.defaults.onEvent);
     this.#inside = { client, options: resolved };
@@ -354,15 +354,15 @@ export function redlockOn(
  * The inside of a client.
  *
  * @param redlock What the caller passed.
- * @param attempt The call that fails otherwise, for messages: `check nodes`.
+ * @param action What fails otherwise, for messages: `check nodes`.
  * @throws {TypeError} If it is no client: one of another copy of this library, a `Proxy` of one, or
  * a method's `this` if that was called without its client.
  */
-export function insideOf(redlock: Redlock, attempt: string): Inside {
+export function insideOf(redlock: Redlock, action: string): Inside {
   const inside = openClient(redlock);
   if (inside) return inside;
   const not = "no Proxy of one, and no method without its client";
-  throw typeError(attempt, `it needs a Redlock of this package itself: ${not}`);
+  throw typeError(action, `it needs a Redlock of this package itself: ${not}`);
 }
 
 /** The key of a resource, and how long each node has to answer about it. */

@@ -61,7 +61,7 @@ export function slots(name: string, count: number): string[] {
 /**
  * The resources of a call as an array.
  *
- * @param attempt The call that fails otherwise, for messages: `acquire lock`.
+ * @param action What fails otherwise, for messages: `acquire lock`.
  * @param resource What the caller passed.
  * @param keyPrefix The prefix of each resource in its key.
  * @param any Whether the call locks any one of them.
@@ -71,35 +71,35 @@ export function slots(name: string, count: number): string[] {
  * {@linkcode POOL_MAX} if `any` is set, or a key begins with {@linkcode RESERVED_PREFIX}.
  */
 export function checkResources(
-  attempt: string,
+  action: string,
   resource: string | readonly string[],
   keyPrefix: string,
   any?: boolean,
 ): readonly string[] {
   if (any && !Array.isArray(resource)) {
-    throw typeError(attempt, "'resource' must be an array if 'any' is true");
+    throw typeError(action, "'resource' must be an array if 'any' is true");
   }
   const resources = Array.isArray(resource) ? [...resource] : [resource];
   if (resources.length === 0 || !resources.every(isName)) {
-    throw typeError(attempt, "'resource' must be a non-empty string or a non-empty array of them");
+    throw typeError(action, "'resource' must be a non-empty string or a non-empty array of them");
   }
   const max = any ? POOL_MAX : RESOURCES_MAX;
   if (resources.length > max) {
     const rule = `must have at most ${max} elements${any ? " if 'any' is true" : ""}`;
-    throw rangeError(attempt, "resource", rule, resources.length);
+    throw rangeError(action, "resource", rule, resources.length);
   }
   for (const name of resources) {
     if (isReserved(keyPrefix + name)) {
       const key = quoted(keyPrefix + name);
       throw new RangeError(
-        `Cannot ${attempt} as no key may begin with '${RESERVED_PREFIX}': current key is ${key}`,
+        `Cannot ${action} as no key may begin with '${RESERVED_PREFIX}': current key is ${key}`,
       );
     }
-    check(attempt, "resource", name, KEY_TEXT);
+    check(action, "resource", name, KEY_TEXT);
   }
   if (resources.length > 1 && new Set(resources).size < resources.length) {
     const twice = resources.find((name, index) => resources.indexOf(name) < index)!;
-    throw typeError(attempt, `resource ${quoted(twice)} is listed twice`);
+    throw typeError(action, `resource ${quoted(twice)} is listed twice`);
   }
   return resources;
 }

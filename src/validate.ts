@@ -9,14 +9,14 @@ import { quoted } from "./printable.ts";
  * Checks that options are an object, and that each of them is known. An option of an inherited name
  * counts too.
  *
- * @param attempt The call that fails otherwise, for messages: `acquire lock`.
+ * @param action What fails otherwise, for messages: `acquire lock`.
  * @param options What the caller passed.
  * @param names The names of all valid options.
  * @param prefix What stands before a name in a message.
  * @throws {TypeError} If `options` is not an object, or an option is unknown.
  */
 export function checkOptions(
-  attempt: string,
+  action: string,
   options: unknown,
   names: readonly string[],
   prefix = "",
@@ -26,12 +26,12 @@ export function checkOptions(
     // node-redlock and others take the TTL in this place.
     const isTtl = typeof options === "number" && names.includes("ttlMs");
     const hint = isTtl ? `, pass { ttlMs: ${options} } for a TTL` : "";
-    throw typeError(attempt, `'options' must be an object: current ${current}${hint}`);
+    throw typeError(action, `'options' must be an object: current ${current}${hint}`);
   }
   for (const name in options) {
     if (names.includes(name)) continue;
     const rule = `is unknown: valid options are ${names.join(", ")}`;
-    throw typeError(attempt, `option '${prefix}${name}' ${rule}`);
+    throw typeError(action, `option '${prefix}${name}' ${rule}`);
   }
 }
 
@@ -52,22 +52,22 @@ export type Rules = Readonly<Record<string, Rule>>;
 /**
  * Checks a value.
  *
- * @param attempt The call that fails otherwise, for messages: `acquire lock`.
+ * @param action What fails otherwise, for messages: `acquire lock`.
  * @param name The option or parameter.
  * @param value Its value.
  * @param rule What it must be.
  * @throws {TypeError} If it has another type, or the wrong form.
  * @throws {RangeError} If it is out of range; the message says the rule and the value.
  */
-export function check(attempt: string, name: string, value: unknown, rule: Rule): void {
+export function check(action: string, name: string, value: unknown, rule: Rule): void {
   const { type = typeof value, text, holds, isForm } = rule;
   const found = typeof value;
   if (found !== type) {
-    throw typeError(attempt, `'${name}' must be a ${type}: current type is '${found}'`);
+    throw typeError(action, `'${name}' must be a ${type}: current type is '${found}'`);
   }
   if (holds?.(value as never) !== false) return;
-  if (isForm) throw typeError(attempt, `'${name}' ${text}`);
-  throw rangeError(attempt, name, text!, value as number | string);
+  if (isForm) throw typeError(action, `'${name}' ${text}`);
+  throw rangeError(action, name, text!, value as number | string);
 }
 
 /**
@@ -75,13 +75,13 @@ export function check(attempt: string, name: string, value: unknown, rule: Rule)
  * stands before a name in a message.
  */
 export function checkAll(
-  attempt: string,
+  action: string,
   values: Readonly<Record<string, unknown>>,
   rules: Rules,
   prefix = "",
 ): void {
   for (const name in rules) {
-    if (values[name] !== undefined) check(attempt, prefix + name, values[name], rules[name]);
+    if (values[name] !== undefined) check(action, prefix + name, values[name], rules[name]);
   }
 }
 
@@ -135,17 +135,17 @@ export function isObject(value: unknown): value is object {
 }
 
 /** The error of an argument of the wrong type or form. */
-export function typeError(attempt: string, why: string): TypeError {
-  return new TypeError(`Cannot ${attempt} as ${why}`);
+export function typeError(action: string, why: string): TypeError {
+  return new TypeError(`Cannot ${action} as ${why}`);
 }
 
 /** The error of an option that is out of range. */
 export function rangeError(
-  attempt: string,
+  action: string,
   name: string,
   rule: string,
   value: number | string,
 ): RangeError {
   const current = typeof value === "string" ? quoted(value) : value;
-  return new RangeError(`Cannot ${attempt} as '${name}' ${rule}: current value is ${current}`);
+  return new RangeError(`Cannot ${action} as '${name}' ${rule}: current value is ${current}`);
 }

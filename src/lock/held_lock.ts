@@ -358,12 +358,12 @@ export class HeldLock extends TimerEntry {
   }
 
   /** @throws {LockLostError} If the lock was lost, or its holder has ended it. */
-  throwIfOver(attempt: string): void {
+  throwIfOver(action: string): void {
     const lost = this.loseIfOver();
     if (lost) throw thrownHere(lost);
     if (this.active) return;
     const cause = new Error(`it was ${this.#end}`);
-    throw lostError(attempt, this.resources, this.round.votes, "released", cause);
+    throw lostError(action, this.resources, this.round.votes, "released", cause);
   }
 
   override onDue(): void {

@@ -61,8 +61,8 @@ function restOf(won: Round, atLeastMs: number): () => number {
 
 /**
  * Has nodes delete the value that an adoption replaces, which no handle has; but for those that
- * have replaced it, unless the adoption was undone. Nodes that cannot be reached are asked when they
- * are back, until the TTL of the adoption is over.
+ * have replaced it, unless the adoption was undone. Nodes that cannot be reached are asked when
+ * they are back, until the TTL of the adoption is over.
  *
  * @param adoption The round of the adoption.
  */

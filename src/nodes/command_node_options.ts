@@ -98,11 +98,11 @@ export type CommandClient =
 export function resolveNodeOptions(
   options: CommandNodeOptions,
 ): CommandNodeOptions & CommandClient {
-  const attempt = "create node";
-  checkOptions(attempt, options, ["name", "send", ...Object.keys(RULES)]);
+  const action = "create node";
+  checkOptions(action, options, ["name", "send", ...Object.keys(RULES)]);
   const { name, send, pipeline, subscribe, resends = true, timeoutMs = TIMEOUT_MS } = options;
-  check(attempt, "name", name, NAME);
-  check(attempt, "send", send, FUNCTION);
-  checkAll(attempt, { pipeline, subscribe, resends, timeoutMs }, RULES);
+  check(action, "name", name, NAME);
+  check(action, "send", send, FUNCTION);
+  checkAll(action, { pipeline, subscribe, resends, timeoutMs }, RULES);
   return { name, send, pipeline, subscribe, resends, timeoutMs };
 }

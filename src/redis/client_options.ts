@@ -119,7 +119,7 @@ const CONNECT_RULES: Rules = {
 export const CONNECT_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(CONNECT_RULES);
 
 /** The call that fails if an option is wrong, for messages. */
-const ATTEMPT = "connect to Redis";
+const ACTION = "connect to Redis";
 
 /**
  * Fills in the defaults of the options for reaching a server, and checks them.
@@ -133,7 +133,7 @@ export function resolveConnectOptions(
 ): Pick<ConnectionOptions, keyof ConnectOptions> {
   const { connectTimeoutMs = CONNECT_TIMEOUT_MS, tls, clientName, credentials } = options;
   const { connect = connectDefault } = options;
-  checkAll(ATTEMPT, { connectTimeoutMs, tls, clientName, credentials, connect }, CONNECT_RULES);
+  checkAll(ACTION, { connectTimeoutMs, tls, clientName, credentials, connect }, CONNECT_RULES);
   const ownTls = tls === undefined ? {} : checkTls(tls, addresses);
   return { connectTimeoutMs, tls: ownTls, clientName, credentials, connect };
 }
@@ -166,7 +166,7 @@ export function resolveClientOptions(
   options: ClientOptions = {},
   addresses: readonly RedisAddress[] = [],
 ): ConnectionOptions {
-  checkOptions(ATTEMPT, options, [...CONNECT_OPTION_NAMES, ...Object.keys(LIMIT_RULES)]);
+  checkOptions(ACTION, options, [...CONNECT_OPTION_NAMES, ...Object.keys(LIMIT_RULES)]);
   const {
     stallTimeoutMs = STALL_TIMEOUT_MS,
     replyTimeoutMs = REPLY_TIMEOUT_STALLS * stallTimeoutMs,
@@ -174,7 +174,7 @@ export function resolveClientOptions(
     replyElementsMax = REPLY_ELEMENTS_MAX,
   } = options;
   const limits = { stallTimeoutMs, replyTimeoutMs, replyBytesMax, replyElementsMax };
-  checkAll(ATTEMPT, limits, LIMIT_RULES);
+  checkAll(ACTION, limits, LIMIT_RULES);
   return { ...resolveConnectOptions(options, addresses), ...limits };
 }
 
@@ -198,15 +198,15 @@ const TLS_RULES: Rules = {
  * inherited settings too.
  */
 function checkTls(tls: TlsOptions, addresses: readonly RedisAddress[]): TlsOptions {
-  checkOptions(ATTEMPT, tls, Object.keys(TLS_RULES), "tls.");
+  checkOptions(ACTION, tls, Object.keys(TLS_RULES), "tls.");
   const { caCerts, cert, key, serverName } = tls;
-  checkAll(ATTEMPT, { caCerts, cert, key, serverName }, TLS_RULES, "tls.");
+  checkAll(ACTION, { caCerts, cert, key, serverName }, TLS_RULES, "tls.");
   if ((cert === undefined) !== (key === undefined)) {
-    throw typeError(ATTEMPT, "'tls.cert' and 'tls.key' need each other");
+    throw typeError(ACTION, "'tls.cert' and 'tls.key' need each other");
   }
   if (!addresses.some(({ target }) => target.kind === "tls")) {
     const needed = "an address that begins with 'rediss://' or 'valkeys://'";
-    throw typeError(ATTEMPT, `'tls' needs ${needed}`);
+    throw typeError(ACTION, `'tls' needs ${needed}`);
   }
   return { caCerts: caCerts && [...caCerts], cert, key, serverName };
 }

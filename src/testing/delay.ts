@@ -14,8 +14,8 @@ export const DELAY_MS_MAX = 2 ** 31 - 1;
  * @throws {TypeError} If it is not a number.
  * @throws {RangeError} If it is out of range.
  */
-export function checkDelayMs(attempt: string, delayMs: number): void {
-  check(attempt, "delayMs", delayMs, NUMBER);
+export function checkDelayMs(action: string, delayMs: number): void {
+  check(action, "delayMs", delayMs, NUMBER);
   if (delayMs >= 0 && delayMs <= DELAY_MS_MAX) return;
-  throw rangeError(attempt, "delayMs", `must be a number from 0 to ${DELAY_MS_MAX}`, delayMs);
+  throw rangeError(action, "delayMs", `must be a number from 0 to ${DELAY_MS_MAX}`, delayMs);
 }

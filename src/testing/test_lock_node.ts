@@ -91,18 +91,18 @@ export function testLockNode(
   factory: () => NodeToTest | Promise<NodeToTest>,
   options: TestLockNodeOptions = {},
 ): LockNodeCase[] {
-  const attempt = "test node";
+  const action = "test node";
   if (typeof factory !== "function") {
-    throw new TypeError(`Cannot ${attempt} as 'factory' must be a function`);
+    throw new TypeError(`Cannot ${action} as 'factory' must be a function`);
   }
-  checkOptions(attempt, options, ["test", "without"]);
+  checkOptions(action, options, ["test", "without"]);
   const { test, without = [] } = options;
-  checkAll(attempt, { test }, { test: FUNCTION });
+  checkAll(action, { test }, { test: FUNCTION });
   const parts = Object.keys(PARTS) as LockNodePart[];
   const unknown = without.find((part) => !parts.includes(part));
   if (unknown !== undefined) {
     throw new TypeError(
-      `Cannot ${attempt} as '${unknown}' in 'without' must be one of ${parts.join(", ")}`,
+      `Cannot ${action} as '${unknown}' in 'without' must be one of ${parts.join(", ")}`,
     );
   }
   const cases = [

@@ -27,7 +27,7 @@ import { checkOptions } from "../validate.ts";
 import { type ErrorOf, subscribeOver } from "./event_stream.ts";
 import { readJson, request } from "./read_json.ts";
 
-const ATTEMPT = "create node";
+const ACTION = "create node";
 const OPTION_NAMES: readonly string[] = ["url", "token", "timeoutMs"];
 
 /** Options of {@linkcode upstashNode}. */
@@ -94,7 +94,7 @@ export function upstashNode(options: UpstashNodeOptions): LockNode {
 }
 
 function checked(options: UpstashNodeOptions): UpstashNodeOptions & { readonly url: URL } {
-  checkOptions(ATTEMPT, options, OPTION_NAMES);
+  checkOptions(ACTION, options, OPTION_NAMES);
   const { url, token, timeoutMs } = options;
   // A token in an error or in a name would be a secret in a log, so neither is shown.
   const base = URL.canParse(String(url)) ? new URL(url) : undefined;
@@ -102,12 +102,12 @@ function checked(options: UpstashNodeOptions): UpstashNodeOptions & { readonly u
   if (!base || !/^https?:$/u.test(base.protocol) || rest) {
     const message =
       "'url' must be the database's REST URL: https://host[/path], without credentials and parameters";
-    throw new TypeError(`Cannot ${ATTEMPT} as ${message}`);
+    throw new TypeError(`Cannot ${ACTION} as ${message}`);
   }
   // Some runtimes repeat what they refuse in a header.
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/u.test(token)) {
     const message = "'token' must be a non-empty string of visible ASCII characters";
-    throw new TypeError(`Cannot ${ATTEMPT} as ${message}`);
+    throw new TypeError(`Cannot ${ACTION} as ${message}`);
   }
   if (!base.pathname.endsWith("/")) base.pathname += "/";
   return { url: base, token, timeoutMs };
