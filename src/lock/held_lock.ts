@@ -5,11 +5,19 @@
  * **When is it held?** While it is neither released, handed over nor lost, and less time than its
  * validity has elapsed since its start ({@linkcode HeldLock.remainingMs}).
  *
+ * **How does it end?** Once, by one of three methods; until then it may be extended (`renewal.ts`):
+ *
+ * | end        | by                                       | its keys are                              |
+ * | ---------- | ---------------------------------------- | ----------------------------------------- |
+ * | `release`  | its holder, or `withdraw`                | deleted, with `atLeastMs` later           |
+ * | `handOver` | its holder; `withdraw` of an adopted one | left to the next holder                   |
+ * | `lose`     | what aborts the signal                   | taken back, as a rule when their TTL ends |
+ *
  * **What aborts the signal?** In `using()` the signal of the call ({@linkcode HeldLock.abort}),
- * and else {@linkcode HeldLock.lose}: it is called by the timer wheel when the validity is about
- * to be over (`onDue`), by code that reads the signal later than that (`loseIfOver`), by an
- * extension that a majority denied, when the client closes (`onClosed`), and in place of an
- * extension if nobody has the handle any more.
+ * and else its loss: by the timer wheel when the validity is about to be over (`onDue`), by code
+ * that reads the signal later than that (`loseIfOver`), by an extension that a majority denied,
+ * when the client closes (`onClosed`), and in place of an extension if nobody has the handle any
+ * more.
  *
  * **Where is the program notified?** In the async context of the call that won the lock, a
  * microtask after the loss; if the lock has no listener, in that of the code that first read its
