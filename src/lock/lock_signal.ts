@@ -8,8 +8,8 @@
  * keep it (`const { signal } = lock`); everything else is the runtime's own. It stays a real
  * `AbortSignal`: `fetch` and its like take it, and abort when the timer does.
  *
- * **A lock that nobody has any more** is not extended. Whoever has its signal has its handle, too:
- * the members keep that. So the lock, which keeps its own signal, lends one that
+ * **A lock that nobody has any more** is not extended. Code that has its signal has its handle,
+ * too: the members keep that. So the lock, which keeps its own signal, lends one that
  * `AbortSignal.any()` makes of it: the runtime keeps that for as long as the program has it, or a
  * listener on it and the lock's own signal lives. What the program makes of the lent one follows
  * the lock's own, so it aborts with the lock, even if the lent one was collected before. The lock

@@ -53,7 +53,7 @@ export type Outcome = number;
 /** What comes with an outcome. */
 export type Detail = number | QueuePosition | Error;
 
-/** The vote that each of these is; the first is none yet. */
+/** The vote that each of these is; the first is no vote yet. */
 export const VOTE_BY_OUTCOME: readonly (Vote["outcome"] | undefined)[] = [
   undefined,
   "granted",

@@ -157,7 +157,7 @@ export class SimClient {
     this.redlock = redlockOn(wheel, nodes, { ...options, ...guard, onEvent });
     const { roundsMax } = plan;
     if (roundsMax === undefined) return;
-    const gates = ["attempts", "extensions", "releases"].map((kind) => {
+    const gates = ["attemptGate", "extensionGate", "releaseGate"].map((kind) => {
       return [kind, new Gate(wheel, roundsMax)];
     });
     Object.assign(insideOf(this.redlock, "acquire lock").client, Object.fromEntries(gates));

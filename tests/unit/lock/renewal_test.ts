@@ -51,29 +51,29 @@ Deno.test("Renewal bounds each try by nodeTimeoutMs", async () => {
 
 Deno.test("Renewal that has failed goes ahead of a crowd that waits to extend", async () => {
   const { cluster, lock } = await locked(3, { nodeTimeoutMs: 30 });
-  const { extensions } = heldLock(lock).client;
+  const { extensionGate } = heldLock(lock).client;
   cluster.set("hang", 0, 1);
   await cluster.advance(THIRD_MS + 40); // it has failed
   cluster.resume();
-  while (extensions.enter());
-  for (let place = 0; place < 3; place++) extensions.wait(Infinity);
+  while (extensionGate.enter());
+  for (let place = 0; place < 3; place++) extensionGate.wait(Infinity);
   await cluster.advance(TTL_MS / 15);
   assertEquals(lock.extensions, 0); // there is no room
-  extensions.leave();
+  extensionGate.leave();
   await cluster.advance(1);
   assertEquals(lock.extensions, 1);
 });
 
 Deno.test("extend() asks no node if the lock was handed over while it waited behind a crowd", async () => {
   const { cluster, lock } = await locked();
-  const { extensions } = heldLock(lock).client;
-  while (extensions.enter());
+  const { extensionGate } = heldLock(lock).client;
+  while (extensionGate.enter());
   const extending = cluster.rejection(lock.extend());
   await cluster.advance(1);
   lock.handOver();
-  extensions.leave();
+  extensionGate.leave();
   assertEquals([(await extending).name, cluster.nodes[0].asked("extend")], ["LockLostError", []]);
-  assertEquals(extensions.enter(), true); // it has left
+  assertEquals(extensionGate.enter(), true); // it has left
 });
 
 Deno.test("Renewal fills nothing in while too few nodes grant", async () => {
