@@ -7,11 +7,11 @@
  *
  * **How does it end?** Once, by one of three methods; until then it may be extended (`renewal.ts`):
  *
- * | end        | by                                       | its keys are                              |
- * | ---------- | ---------------------------------------- | ----------------------------------------- |
- * | `release`  | its holder, or `withdraw`                | deleted, with `atLeastMs` later           |
- * | `handOver` | its holder; `withdraw` of an adopted one | left to the next holder                   |
- * | `lose`     | what aborts the signal                   | taken back, as a rule when their TTL ends |
+ * | end        | by                                       | its keys are                          |
+ * | ---------- | ---------------------------------------- | ------------------------------------- |
+ * | `release`  | its holder, or `withdraw`                | deleted, with `atLeastMs` later       |
+ * | `handOver` | its holder; `withdraw` of an adopted one | left to the next holder               |
+ * | `lose`     | what aborts the signal                   | taken back, mostly after their TTL    |
  *
  * **What aborts the signal?** In `using()` the signal of the call ({@linkcode HeldLock.abort}),
  * and else its loss: by the timer wheel when the validity is about to be over (`onDue`), by code
