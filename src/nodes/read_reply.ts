@@ -85,7 +85,7 @@ function replyTo(name: string, reply: PlainReply): RawReply | undefined {
       return reply === "PONG" ? reply : undefined;
     case "EVAL":
     case "EVALSHA":
-      return integersOf(reply) ?? queueReplyOf(reply);
+      return scriptReplyOf(reply);
     case "PTTL":
     case "PUBLISH":
     case "ZCARD":
@@ -122,20 +122,13 @@ function plainReply(reply: unknown, depthMax: number): PlainReply {
   return parts.map((part) => plainReply(part, depthMax - 1));
 }
 
-/** Some clients, and JSON, have integers as digits. */
-function integersOf(reply: PlainReply): number | number[] | undefined {
+/** An integer, or several; a position in queues has a text among them. */
+function scriptReplyOf(reply: PlainReply): RawReply | undefined {
   if (!Array.isArray(reply)) return integerOf(reply);
-  const integers = reply.map(integerOf);
-  return integers.every((integer) => integer !== undefined) ? integers : undefined;
-}
-
-/** A position in queues: integers, and one text. */
-function queueReplyOf(reply: PlainReply): RawReply | undefined {
-  if (!Array.isArray(reply)) return undefined;
-  if (reply.length !== POSITION_LENGTH && reply.length !== POOL_POSITION_LENGTH) return undefined;
+  const isPosition = [POSITION_LENGTH, POOL_POSITION_LENGTH].includes(reply.length);
   const parts = reply.map((part, index) => {
-    if (index !== TEXT_AT) return integerOf(part);
-    return typeof part === "string" ? encoder.encode(part) : undefined;
+    const isText = isPosition && index === TEXT_AT && typeof part === "string";
+    return integerOf(part) ?? (isText ? encoder.encode(part) : undefined);
   });
   return parts.every((part) => part !== undefined) ? parts : undefined;
 }
@@ -159,6 +152,7 @@ function isNumeric(part: PlainReply): boolean {
   return part !== null && part !== "" && Number.isFinite(Number(part));
 }
 
+/** Some clients, and JSON, have integers as digits. */
 function integerOf(reply: PlainReply): number | undefined {
   const digits = typeof reply === "bigint" || typeof reply === "string" && INTEGER.test(reply);
   const number = digits ? Number(reply) : reply;

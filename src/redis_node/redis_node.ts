@@ -54,8 +54,8 @@ import { EXTEND } from "./scripts/extend.ts";
 import { ACQUIRE_COUNTED, RAISE } from "./scripts/fencing.ts";
 import { ACQUIRE_ANY } from "./scripts/pool.ts";
 import { QUEUE_TTL_MS, queued, queuePosition } from "./scripts/queue.ts";
-import { ACQUIRE_SHARED, EXTEND_SHARED } from "./scripts/readers.ts";
-import { KEEP, RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
+import { ACQUIRE_SHARED, EXTEND_SHARED, KEEP } from "./scripts/readers.ts";
+import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
 import { isNumber, type Operation, type Release } from "./scripts/script.ts";
 
 /**
@@ -349,11 +349,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
  * Whether a command may go out again whose script the server does not know: not one that could
  * outlive what undoes it.
  */
-function isRepeatable(
-  { operation: { kind }, request, group, whole }: RequestCommand,
-): boolean {
+function isRepeatable({ operation, request, group, whole }: RequestCommand): boolean {
   if (whole) return false;
-  if (kind === "release" || group) return true;
+  if (operation.kind === "release" || group) return true;
   // mutation: script-sent-for-undone-attempt
   return request.wanted;
 }

@@ -28,7 +28,7 @@ import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
 import { JOIN_LUA } from "./acquire.ts";
 import { extendArgs } from "./extend.ts";
 import { ASK_LUA, QUEUE_LUA } from "./queue.ts";
-import { lua, NONE, oneOf, readAcquired, type ScriptOperation } from "./script.ts";
+import { lua, NONE, oneOf, readAcquired, type Release, type ScriptOperation } from "./script.ts";
 
 /** What a key reads while readers hold it. */
 export const SHARED = "hasp:shared";
@@ -189,20 +189,16 @@ end`,
  * As {@linkcode EXTEND}, of a reader's own deadline. Replies 1 if the value is a reader of all
  * keys, 0 if somebody else holds one of them, else 2. Where it is a reader, it is extended.
  *
- * If it `keeps`, keys live on for a while in place of being deleted: the deadline may get shorter,
- * and watchers are notified of when the keys expire. That goes for keys in exclusive mode, too.
+ * If it `keeps`, the keys live on for a while in place of being deleted: the deadline may get
+ * earlier, and watchers are notified of when the keys expire. That goes for exclusive mode, too.
  *
  * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `ZADD`, but not
  * behind another write.
  */
-export const EXTEND_SHARED: ScriptOperation = {
-  kind: "extend",
-  argv: extendArgs,
-  read: /* @__PURE__ */ oneOf(DENIED, GRANTED, MISSING),
-  source: /* @__PURE__ */ lua(
-    QUEUE_LUA,
-    READERS_LUA,
-    `local value, ttl, keeps = unpack(ARGV)
+const PROLONG: string = /* @__PURE__ */ lua(
+  QUEUE_LUA,
+  READERS_LUA,
+  `local value, ttl, keeps = unpack(ARGV)
 if not keeps and not nowMs() then return time end
 local reply = 1
 for _, key in ipairs(KEYS) do
@@ -212,7 +208,7 @@ for _, key in ipairs(KEYS) do
   if isReader or keeps and found == value then
     redis.call('PEXPIRE', key, ttl)
     if isReader then
-      deadline = keeps and nowMs() + ttl or math.max(nowMs() + ttl, deadline)
+      deadline = math.max(nowMs() + ttl, keeps and 0 or deadline)
       redis.call('ZADD', 'hasp:readers:' .. key, deadline, value)
       settle(key)
       notifyReaders(key)
@@ -225,6 +221,23 @@ for _, key in ipairs(KEYS) do
   end
 end
 return reply`,
-  ),
-  sha1: "f83083855f6e179f6937d96349cb584320017caf",
+);
+const PROLONG_SHA1 = "21dfeb31c490e10c30eb0d5d2e59f1526d5136e1";
+
+/** Extends a lock in shared mode. */
+export const EXTEND_SHARED: ScriptOperation = {
+  kind: "extend",
+  argv: extendArgs,
+  source: PROLONG,
+  sha1: PROLONG_SHA1,
+  read: /* @__PURE__ */ oneOf(DENIED, GRANTED, MISSING),
+};
+
+/** Has the keys of a lock live on, in either mode: it `keeps` them. */
+export const KEEP: ScriptOperation<Release> = {
+  kind: "release",
+  argv: ({ value, keptMs }) => [value, String(Math.max(Math.ceil(keptMs!()), 1)), "1"],
+  source: PROLONG,
+  sha1: PROLONG_SHA1,
+  read: /* @__PURE__ */ oneOf(DENIED, GRANTED, DENIED),
 };

@@ -6,15 +6,8 @@
  */
 import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
 import { QUEUE_LUA, QUEUE_TTL_MS } from "./queue.ts";
-import { EXTEND_SHARED, READERS_LUA } from "./readers.ts";
-import {
-  lua,
-  oneOf,
-  oneOfEach,
-  type Release,
-  type Script,
-  type ScriptOperation,
-} from "./script.ts";
+import { READERS_LUA } from "./readers.ts";
+import { lua, oneOf, oneOfEach, type Release, type ScriptOperation } from "./script.ts";
 
 /**
  * Deletes each key that holds its value. Replies for each key: 0 if it did not, 1 if it did, 2 if
@@ -133,16 +126,3 @@ return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
   sha1: "f7d46fd3aa01051829401cf067383d93a218e4aa",
 };
-
-/** Has the keys that hold the value live on for a while in place of being deleted. */
-export const KEEP: ScriptOperation<Release> = /* @__PURE__ */ keeping(EXTEND_SHARED);
-
-function keeping({ source, sha1 }: Script): ScriptOperation<Release> {
-  return {
-    kind: "release",
-    argv: ({ value, keptMs }) => [value, String(Math.max(Math.ceil(keptMs!()), 1)), "1"],
-    source,
-    sha1,
-    read: oneOf(DENIED, GRANTED, DENIED),
-  };
-}

@@ -14,10 +14,10 @@
  * | `acquire.ts`          | `ACQUIRE_OR_WAIT` | all of them          | 0, 1, counter, position    |
  * | `readers.ts`          | `ACQUIRE_SHARED`  | readers, queue, turn | 0, 1, position             |
  * |                       | `EXTEND_SHARED`   | readers, queue       | 0, 1, 2                    |
+ * |                       | `KEEP`            | readers, queue       | 0, 1, 2                    |
  * | `pool.ts`             | `ACQUIRE_ANY`     | all of them          | 1, counter, position, mask |
  * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1, 2                    |
  * |                       | `RELEASE_QUEUED`  | readers, queue, turn | 0, 1, 2                    |
- * |                       | `KEEP`            | as `EXTEND_SHARED`   | 0, 1, 2                    |
  * | `../restart_guard.ts` | `STATE_LUA`       | `hasp:born` alone    | age, clock, uptime, run id |
  * | `../inspect_key.ts`   | `GET_LUA`         | (changes nothing)    | a text                     |
  * | `../operated_node.ts` | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
@@ -25,7 +25,8 @@
  * 0 is a denial; 1, or a counter of fencing tokens, is a grant. If keys are missing and nothing
  * else is in the way, an extension replies 2 and an adoption -1; a release replies 2 if others
  * wait. `EXTEND` and `RELEASE` reply so for each key. A position is where the ticket stands in the
- * queues, a mask which keys of the pool are free. The last three scripts are always sent whole.
+ * queues, a mask which keys of the pool are free. `KEEP` is the script of `EXTEND_SHARED`, with one
+ * more argument. The last three scripts are always sent whole.
  *
  * Scripts for callers that wait have one shape: is a key held, or another's turn (`contendFor`)? If
  * not, the caller leaves the queues (`take`) and gets the keys (`grant`, but for readers); else it
