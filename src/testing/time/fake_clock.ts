@@ -31,13 +31,6 @@ const REAL_PAUSES_MAX = 200;
  */
 const ROUNDS_MAX = 10_000;
 /**
- * How often a timer wheel reads the monotonic clock if it wakes up and nothing is due. Whatever
- * sends something sets a deadline for the answer, and reads the clock once more for that; so a
- * clock that was not read more often need not wait.
- */
-const IDLE_READS = 2;
-
-/**
  * The time of all lock clients and servers in memory, in a test's hands. {@linkcode startFakeClock}
  * starts it.
  */
@@ -135,18 +128,12 @@ export function startFakeClock(): FakeClock {
 class RunningClock extends ManualClock implements FakeClock {
   /** Resolves when the transport is loaded: time must not wait for modules. */
   readonly #loaded: Promise<void>;
-  #reads = 0;
   #traffic = 0;
   #restored = false;
 
   constructor(monotonicMs: number, wallMs: number) {
     super(monotonicMs, wallMs);
     this.#loaded = loadTransport();
-  }
-
-  override monotonicMs(): number {
-    this.#reads++;
-    return super.monotonicMs();
   }
 
   /**
@@ -160,30 +147,29 @@ class RunningClock extends ManualClock implements FakeClock {
   }
 
   async tick(ms: number): Promise<void> {
-    const endMs = super.monotonicMs() + this.#checked("ms", ms);
+    const endMs = this.nowMs + this.#checked("ms", ms);
     if (ms === Infinity) throw rangeError("move fake clock", "ms", "must be finite", ms);
     await this.#untilQuiet();
-    while (await this.#step(endMs));
+    while (this.fireNext(endMs)) await this.#untilQuiet();
     this.moveTo(endMs);
     await this.#untilQuiet();
   }
 
   async tickUntil<T>(promise: Promise<T>, limitMs: number = SETTLE_WITHIN_MS): Promise<T> {
-    const endMs = super.monotonicMs() + this.#checked("limitMs", limitMs);
+    const endMs = this.nowMs + this.#checked("limitMs", limitMs);
     let settled = false;
     const settle = () => void (settled = true);
     promise.then(settle, settle);
     await this.#untilQuiet();
     for (let pauses = 0; !settled;) {
-      if (await this.#step(endMs)) pauses = 0;
-      else if (pauses++ < REAL_PAUSES_MAX) {
-        await realPause(REAL_PAUSE_MS);
-        await this.#untilQuiet();
-      } else {
+      if (this.fireNext(endMs)) pauses = 0;
+      else if (pauses++ < REAL_PAUSES_MAX) await realPause(REAL_PAUSE_MS);
+      else {
         throw new Error(
           `Cannot settle promise as nothing that it waits for is due within ${limitMs} ms of the fake clock`,
         );
       }
+      await this.#untilQuiet();
     }
     return await promise;
   }
@@ -198,28 +184,12 @@ class RunningClock extends ManualClock implements FakeClock {
     this.restore();
   }
 
-  /**
-   * Checks a time to move by. TypeScript for ES2021 cannot compile a private method that uses
-   * `super`.
-   */
+  /** Checks a time to move by. */
   #checked(name: string, ms: number): number {
     if (this.#restored) throw new Error("Cannot move fake clock as it was given back");
     check("move fake clock", name, ms, NUMBER);
     if (!(ms >= 0)) throw rangeError("move fake clock", name, "must be at least 0", ms);
     return ms;
-  }
-
-  /**
-   * Fires the next timer, and waits for what follows from it; returns whether there was one before
-   * `endMs`.
-   */
-  async #step(endMs: number): Promise<boolean> {
-    const reads = this.#reads;
-    if (!this.fireNext(endMs)) return false;
-    await nextTick();
-    const idle = this.#reads - reads <= IDLE_READS && trafficCount() === this.#traffic;
-    if (!idle) await this.#untilQuiet();
-    return true;
   }
 
   /** Waits until nothing is on the way between clients and servers of this process. */

@@ -1,44 +1,7 @@
-import { assert, assertEquals, assertGreater, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { createRedlock, LockHeldError } from "../../../mod.ts";
 import { MemoryRedis, startFakeClock } from "../../../src/testing/mod.ts";
-import { TimerWheel } from "../../../src/time/timer_wheel.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-
-/**
- * A fake clock takes a wake-up that reads the monotonic clock more often for one that may have sent
- * something.
- */
-const IDLE_READS = 2;
-
-/** Counts how often the monotonic clock is read. */
-class CountingClock extends FakeClock {
-  reads = 0;
-
-  override monotonicMs(): number {
-    this.reads++;
-    return super.monotonicMs();
-  }
-
-  /** Fires the next timer; returns how often it read the clock. */
-  readsOfNext(): number {
-    const { reads } = this;
-    assert(this.fireNext(Infinity));
-    return this.reads - reads;
-  }
-}
-
-Deno.test("TimerWheel reads the clock twice to wake up idle, and more often if a deadline is set", () => {
-  const clock = new CountingClock();
-  const wheel = new TimerWheel(clock);
-  const dueMs = clock.nowMs + 10_000;
-  wheel.after(10_000, () => void wheel.deadline(500, () => {}));
-  let wakes = 0;
-  for (let reads = 0; reads <= IDLE_READS; wakes++) reads = clock.readsOfNext();
-  assertEquals(clock.nowMs, dueMs);
-  assertGreater(wakes, 30);
-  wheel.close();
-});
 
 Deno.test("FakeClock.tickUntil() waits for code that waits for real time, and moves on behind it", async () => {
   const server = new MemoryRedis();
