@@ -31,26 +31,28 @@ export async function check(options: CheckOptions): Promise<number> {
   const { ttl: ttlMs, fencing, restartGuard: restartGuardMs, failOn } = options;
   const report = await checkNodes(client.redlock, { ttlMs, fencing, restartGuardMs });
   if (options.json) printJson(report, 2);
-  else for (const line of colourReport(formatHealthReport(report), paintOutput())) print(line);
+  else print(colourReport(formatHealthReport(report), paintOutput()));
   const [worst] = report.findings;
   const isFailure = worst && SEVERITIES.indexOf(worst.severity) <= SEVERITIES.indexOf(failOn);
   return isFailure ? PROBLEM_FOUND : SUCCESS;
 }
 
-/** How the lines of a report look, by how they begin: a report has no other lines that begin so. */
-const LINES: readonly (readonly [beginning: RegExp, style: Style])[] = [
-  [/^\d+ of \d+ nodes? answered/u, "bold"],
-  [/^node {2,}.*/u, "dim"],
-  [/^no problems found/u, "green"],
-  [/^error [A-Z_]+:/u, "red"],
-  [/^warning [A-Z_]+:/u, "yellow"],
-  [/^info [A-Z_]+:/u, "blue"],
-];
+/** How the lines of a report begin that have a colour there: no other line begins so. */
+const BEGINNINGS =
+  /^(?:\d+ of \d+ nodes? answered|node {2,}.*|no problems found|(?:error|warning|info) [A-Z_]+:)/gmu;
+/** The colours, by the first word; that of a number is missing. */
+const STYLES: Readonly<Record<string, Style>> = {
+  node: "dim",
+  no: "green",
+  error: "red",
+  warning: "yellow",
+  info: "blue",
+};
 
-/** The lines of a report for people, with their beginnings in colour. */
-export function colourReport(report: string, paint: Paint): string[] {
-  return report.split("\n").map((line) => {
-    const [beginning, style] = LINES.find(([beginning]) => beginning.test(line)) ?? [];
-    return beginning ? line.replace(beginning, (text) => paint(style!, text)) : line;
-  });
+/** A report for people, with the beginnings of its lines in colour. */
+export function colourReport(report: string, paint: Paint): string {
+  return report.replaceAll(
+    BEGINNINGS,
+    (text) => paint(STYLES[text.split(" ", 1)[0]] ?? "bold", text),
+  );
 }

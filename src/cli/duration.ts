@@ -16,17 +16,6 @@ const UNITS_MS: { readonly [unit: string]: number | undefined } = {
 const DURATION = /^(\d+(?:\.\d+)?)([a-z]+)$/u;
 
 /**
- * From this many milliseconds on a duration is shown in seconds, and from that many seconds on
- * without a fraction.
- */
-const SECONDS_FROM_MS = 1_000;
-const WHOLE_SECONDS_FROM_MS = 60_000;
-/** The parts of a duration of a minute or more, the largest first. */
-const PARTS = ["d", "h", "min", "s"] as const;
-/** How many parts are shown. */
-const PARTS_SHOWN = 2;
-
-/**
  * Reads a duration: a number and its unit `ms`, `s`, `m` or `min`, `h` or `d`, or `0`.
  *
  * @param text What the user wrote.
@@ -57,15 +46,14 @@ export function parseLimit(text: string): number {
 /** Writes a duration for people: `850 ms`, `12.3 s`, `2 min 5 s`, `3 d 4 h`. */
 export function formatDuration(durationMs: number): string {
   if (durationMs === Infinity) return "forever";
-  if (durationMs < SECONDS_FROM_MS) return `${Math.round(durationMs)} ms`;
-  if (durationMs < WHOLE_SECONDS_FROM_MS) return `${(durationMs / 1_000).toFixed(1)} s`;
-  const parts: string[] = [];
-  let restMs = durationMs;
-  for (const unit of PARTS) {
-    const unitMs = UNITS_MS[unit]!;
-    const count = Math.floor(restMs / unitMs);
-    restMs -= count * unitMs;
-    if (count > 0 || parts.length > 0) parts.push(`${count} ${unit}`);
-  }
-  return parts.slice(0, PARTS_SHOWN).filter((part) => !part.startsWith("0 ")).join(" ");
+  if (durationMs < 1_000) return `${Math.round(durationMs)} ms`;
+  const seconds = durationMs / 1_000;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  const parts = [
+    ...[["d", seconds / 86_400], ["h", seconds / 3_600 % 24]] as const,
+    ...[["min", seconds / 60 % 60], ["s", seconds % 60]] as const,
+  ];
+  const first = parts.findIndex(([, count]) => count >= 1);
+  return parts.slice(first, first + 2).filter(([, count]) => count >= 1)
+    .map(([unit, count]) => `${Math.floor(count)} ${unit}`).join(" ");
 }

@@ -51,7 +51,7 @@ export class LockGuard {
     this.#command = command;
     this.#options = options;
     lock.signal.addEventListener("abort", this.#onLost);
-    command.onWatcherEnd(this.#onWatcherEnd);
+    void command.watcher?.ended.then(this.#onWatcherEnd);
     this.extended();
   }
 
@@ -117,7 +117,7 @@ export class LockGuard {
 
   #killAfter(limitMs: number): void {
     this.#killAtMs = this.#clock.nowMs() + limitMs;
-    this.#command.killAfter(limitMs);
+    this.#command.watcher?.killAfter(limitMs);
   }
 
   #wait(delayMs: number, callback: () => void): void {

@@ -6,7 +6,6 @@
 import type { ChildProcess } from "node:child_process";
 import process from "node:process";
 import type { Writable } from "node:stream";
-import { systemClock } from "../../time/clock.ts";
 
 /** The shell of the scripts that `run` starts. */
 export const SHELL = "/bin/sh";
@@ -23,19 +22,6 @@ export function started(child: ChildProcess): Promise<void> {
 export function inputOf(stream: Writable): Writable {
   stream.on("error", () => {});
   return stream;
-}
-
-/** Resolves like a promise, or to `undefined` if that takes longer than `limitMs` milliseconds. */
-export async function within<T>(limitMs: number, promise: Promise<T>): Promise<T | undefined> {
-  let onLate = () => {};
-  const late = new Promise<undefined>((resolve) => onLate = () => resolve(undefined));
-  const timer = systemClock.setTimer(onLate, limitMs);
-  systemClock.keepAlive(timer, true);
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    systemClock.clearTimer(timer);
-  }
 }
 
 /**

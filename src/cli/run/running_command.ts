@@ -41,9 +41,10 @@ export interface StartOptions {
 export class RunningCommand {
   /** Resolves when the command itself has ended. What it has started may still run. */
   readonly ended: Promise<Ending>;
+  /** What kills it if `hasp` cannot, if there is something. */
+  readonly watcher: Watcher | undefined;
   readonly #child: ChildProcess;
   readonly #target: number | undefined;
-  readonly #watcher: Watcher | undefined;
   #isClosed = false;
 
   /**
@@ -62,22 +63,7 @@ export class RunningCommand {
     this.#child = child;
     this.#target = target;
     this.ended = ended;
-    this.#watcher = watcher;
-  }
-
-  /**
-   * Has the watcher kill the command after `limitMs` milliseconds, which replaces the time before.
-   */
-  killAfter(limitMs: number): void {
-    this.#watcher?.killAfter(limitMs);
-  }
-
-  /**
-   * Calls back when the watcher ends, with what it has printed about the end of the command, if it
-   * has.
-   */
-  onWatcherEnd(callback: (word: string | undefined) => void): void {
-    this.#watcher?.ended.then(callback);
+    this.watcher = watcher;
   }
 
   /**
@@ -87,7 +73,7 @@ export class RunningCommand {
    */
   signal(name: NodeJS.Signals): boolean {
     if (this.#isClosed || this.#target === undefined) return true;
-    this.#watcher?.signalOthers(name);
+    this.watcher?.signalOthers(name);
     if (process.platform !== "win32") return sendSignal(this.#target, name);
     this.#child.kill(name);
     return true;
@@ -102,7 +88,7 @@ export class RunningCommand {
    * @returns What the watcher has printed about the end of the command, if it has.
    */
   async close(drainMs: number): Promise<string | undefined> {
-    const word = await this.#watcher?.close(drainMs);
+    const word = await this.watcher?.close(drainMs);
     if (drainMs > 0 && word === undefined) this.signal("SIGKILL"); // nothing else does
     this.#isClosed = true;
     return word;

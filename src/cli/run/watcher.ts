@@ -10,7 +10,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
 import type { Writable } from "node:stream";
 import { createInterface } from "node:readline";
-import { inputOf, sendSignal, SHELL, started, within } from "./processes.ts";
+import { within } from "../../time/within.ts";
+import { inputOf, sendSignal, SHELL, started } from "./processes.ts";
 import { WATCHER } from "./shell_scripts.ts";
 
 /**

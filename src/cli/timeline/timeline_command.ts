@@ -7,6 +7,7 @@
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import process from "node:process";
+import { text } from "node:stream/consumers";
 import { SUCCESS, UsageError } from "../exit_codes.ts";
 import { masked, printError, printMasked } from "../terminal.ts";
 import { counted, drawPicture } from "./drawing.ts";
@@ -41,13 +42,8 @@ export async function timeline(
 }
 
 async function readText(file: string): Promise<string> {
-  if (file !== STDIN) {
-    return await readFile(file, "utf8").catch((error) => {
-      throw new UsageError(`Cannot read ${file}: ${error.message}`);
-    });
-  }
-  let text = "";
-  process.stdin.setEncoding("utf8");
-  for await (const chunk of process.stdin) text += chunk;
-  return text;
+  if (file === STDIN) return await text(process.stdin);
+  return await readFile(file, "utf8").catch((error) => {
+    throw new UsageError(`Cannot read ${file}: ${error.message}`);
+  });
 }

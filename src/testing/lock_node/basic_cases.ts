@@ -4,7 +4,8 @@
  * @module
  */
 import { systemClock } from "../../time/clock.ts";
-import { type Bench, check, checkOutcome, LONG_MS, pauseMs, type Wish, within } from "./bench.ts";
+import { pauseMs } from "../../time/within.ts";
+import { type Bench, check, checkOutcome, LONG_MS, soon, type Wish } from "./bench.ts";
 
 /** One case: a name, and what it does on the bench. */
 export type Case = readonly [name: string, run: (bench: Bench) => Promise<void>];
@@ -164,13 +165,13 @@ const ORDER_CASES: readonly Case[] = [
     const prefix = `${bench.key()}[*`;
     await bench.held({ keys: [`${prefix}]`] });
     await bench.held();
-    const listed = await within(textOf(node.keys(prefix)), "keys() did not end");
+    const listed = await soon(textOf(node.keys(prefix)), "keys() did not end");
     check(listed === `${prefix}]`, `keys() listed '${listed}'`);
   }],
   ["diagnose() settles, if there is one", async (bench) => {
     const { node } = bench;
     if (node.diagnose) {
-      await within(node.diagnose(1_000, "hasp:check"), "diagnose() did not settle");
+      await soon(node.diagnose(1_000, "hasp:check"), "diagnose() did not settle");
     }
   }],
 ];

@@ -7,6 +7,7 @@ import { messageOf, toError } from "../../to_error.ts";
 import type { Grant, KeyState, LockNode, LockRequest } from "../../quorum/lock_node.ts";
 import { systemClock } from "../../time/clock.ts";
 import { systemRandom } from "../../time/random.ts";
+import { pauseMs, within } from "../../time/within.ts";
 
 /** How long a node may take to answer, to recover, or to close, in milliseconds. */
 const WITHIN_MS = 60_000;
@@ -97,7 +98,7 @@ export class Bench {
 
   /** Returns the answer to a request. */
   answerTo(request: TestRequest): Promise<TestAnswer> {
-    return within(request.answer, "it did not answer a request");
+    return soon(request.answer, "it did not answer a request");
   }
 
   /** Asks the node, and checks how it answers. */
@@ -109,7 +110,7 @@ export class Bench {
 
   /** Returns what the node has under a key. */
   inspect(key: string): Promise<KeyState | undefined> {
-    return within(this.node.inspect(key), "inspect() did not settle");
+    return soon(this.node.inspect(key), "inspect() did not settle");
   }
 
   /** Acquires a lock, on a new key if the wish names none. */
@@ -181,7 +182,7 @@ export class Bench {
   /** Closes the node. */
   async closeNode(): Promise<void> {
     this.#closed = true;
-    await within(Promise.resolve(this.node.close?.()), "close() did not settle");
+    await soon(Promise.resolve(this.node.close?.()), "close() did not settle");
   }
 
   /** Ends a hang, and closes everything. */
@@ -220,25 +221,9 @@ export function checkOutcome(
   check(outcome === expected, `its answer to ${what}() was '${outcome}', not '${expected}'${why}`);
 }
 
-/** Waits. */
-export function pauseMs(delayMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    systemClock.keepAlive(systemClock.setTimer(resolve, delayMs), true);
-  });
-}
-
 /** Waits for a promise in bounded time. */
-export async function within<T>(promise: Promise<T>, what: string): Promise<T> {
-  let timer: unknown;
-  const late = new Promise<never>((_, reject) => {
-    timer = systemClock.setTimer(() => {
-      reject(new Error(`The node breaks its contract: ${what} within ${WITHIN_MS} ms`));
-    }, WITHIN_MS);
-    systemClock.keepAlive(timer, true);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    systemClock.clearTimer(timer);
-  }
+export async function soon<T>(promise: Promise<T>, what: string): Promise<T> {
+  const settled = await within(WITHIN_MS, promise.then((value) => ({ value })));
+  check(settled, `${what} within ${WITHIN_MS} ms`);
+  return settled.value;
 }

@@ -3,8 +3,9 @@
  *
  * @module
  */
+import { pauseMs } from "../../time/within.ts";
 import type { Case } from "./basic_cases.ts";
-import { type Bench, check, pauseMs } from "./bench.ts";
+import { type Bench, check } from "./bench.ts";
 
 /** A hang that ends before anybody gives up, in milliseconds. */
 const SHORT_HANG_MS = 100;

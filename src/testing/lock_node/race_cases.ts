@@ -5,8 +5,9 @@
  */
 import { systemClock } from "../../time/clock.ts";
 import { systemRandom } from "../../time/random.ts";
+import { pauseMs } from "../../time/within.ts";
 import type { Case } from "./basic_cases.ts";
-import { type Bench, check, pauseMs, type TestRequest } from "./bench.ts";
+import { type Bench, check, type TestRequest } from "./bench.ts";
 
 /** How often two nodes race for keys. */
 const ROUNDS = 20;

@@ -19,8 +19,10 @@ function startGuard(options: { limitMs: number; graceMs: number; isAllowed?: boo
       signals.push(name);
       return isAllowed;
     },
-    killAfter: (ms: number) => limitsMs.push(ms),
-    onWatcherEnd: (callback: typeof onWatcherEnd) => onWatcherEnd = callback,
+    watcher: {
+      killAfter: (ms: number) => limitsMs.push(ms),
+      ended: { then: (callback: typeof onWatcherEnd) => onWatcherEnd = callback },
+    },
   };
   const lock = { resources: ["job"], signal: controller.signal, remainingMs: () => 10_000 };
   const failed = [{ node: "redis://a", outcome: "timed-out", elapsedMs: 1 } as const];
