@@ -88,6 +88,6 @@ for _, key in ipairs(KEYS) do
 end
 return grant(KEYS, value, ttl, hint)`,
   ),
-  sha1: "10b18b75d3fdc0445028b92cc2c67876e66d7b63",
+  sha1: "1dfdb3ffc8fcf9aacb3079335e6e1e0b36dc8c23",
   read: readAcquired,
 };

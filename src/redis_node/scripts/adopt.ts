@@ -32,8 +32,7 @@ export const ADOPT: ScriptOperation = {
   source: /* @__PURE__ */ lua(
     HELD_LUA,
     FENCE_LUA,
-    `if reply == 2 then return -1 end
-local _, new, ttl, hint = unpack(ARGV)
+    `local _, new, ttl, hint = unpack(ARGV)
 local ttls = {}
 for index, key in ipairs(KEYS) do
   ttls[index] = string.format('%.0f', math.max(redis.call('PTTL', key), tonumber(ttl)))
@@ -45,7 +44,7 @@ for index, key in ipairs(KEYS) do
 end
 return granted`,
   ),
-  sha1: "ad2b2fbd6b286ae4d61e499960accd1b502b41a0",
+  sha1: "bbf704acd419ac60dba02d62f7a5d06b3e253999",
   read: (reply, request) => reply === -1 ? MISSING : readAcquired(reply, request),
 };
 

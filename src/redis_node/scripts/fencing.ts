@@ -34,26 +34,19 @@ export const COUNTER_TTL_MS = 691_200_000;
 const COUNT_MAX = Number.MAX_SAFE_INTEGER;
 
 /**
- * Begins a script: ends it with 0 if a key holds another value than `ARGV[1]`. Behind it, `reply`
- * is 1 if all keys hold the value, and 2 if some are missing.
+ * Begins a script: ends it with 0 if a key holds another value than `ARGV[1]`, or else with -1 if a
+ * key is missing. Behind it, all keys hold the value.
  */
-export const HELD_LUA = `local value, reply = ARGV[1], 1
+export const HELD_LUA = `local isMissing = false
 for _, key in ipairs(KEYS) do
   local found = redis.call('GET', key)
-  if not found then reply = 2 elseif found ~= value then return 0 end
-end`;
+  if found and found ~= ARGV[1] then return 0 end
+  isMissing = isMissing or not found
+end
+if isMissing then return -1 end`;
 
 /** Numbers are written by `string.format`, because `tostring` keeps only fourteen digits. */
 export const FENCE_LUA: string = /* @__PURE__ */ lua(
-  // The counter of a key.
-  () =>
-    `local function countOf(key)
-  local name = 'hasp:fence:' .. key
-  local text = redis.call('GET', name) or '0'
-  local value = (text == '0' or text:find('^[1-9]%d*$')) and tonumber(text)
-  if value and value < ${COUNT_MAX} then return value end
-  error('WRONGTYPE this is no fencing counter: ' .. name)
-end`,
   // Counts a lock on the keys, if there is a hint, or else returns 1. Gives the counters of all
   // keys one value, and returns it, the token: the highest that one of them calls for, so that it
   // exceeds all earlier tokens of each key. A counter calls for one more than it is, a missing one
@@ -68,7 +61,11 @@ end`,
   local start = math.abs(hint - nowUs) > ${HINT_TOLERANCE_US} and nowUs or tonumber(hint)
   local highest = token or 0
   for _, key in ipairs(keys) do
-    local count = countOf(key)
+    local text = redis.call('GET', 'hasp:fence:' .. key) or '0'
+    local count = (text == '0' or text:find('^[1-9]%d*$')) and tonumber(text)
+    if not count or count >= ${COUNT_MAX} then
+      error('WRONGTYPE this is no fencing counter: hasp:fence:' .. key)
+    end
     highest = math.max(highest, count == 0 and start or token and count or count + 1)
   end
   if highest > ${COUNT_MAX} then error('WRONGTYPE the clock is beyond all fencing counters') end
@@ -129,8 +126,8 @@ return start`
 
 /**
  * Raises the counters to the token if all keys hold the value; replies with the counter then, or 0
- * if a key does not hold it. A missing counter starts from the clock if that is more, because the
- * node may have lost one that was above the token. Its first write is a `PEXPIRE`, for the same
+ * or -1 if a key does not hold it. A missing counter starts from the clock if that is more, because
+ * the node may have lost one that was above the token. Its first write is a `PEXPIRE`, for the same
  * reason as that of `ADOPT`.
  */
 export const RAISE: ScriptOperation = {
@@ -140,11 +137,10 @@ export const RAISE: ScriptOperation = {
     HELD_LUA,
     FENCE_LUA,
     () =>
-      `if reply == 2 then return 0 end
-local token = tonumber(ARGV[2])
+      `local token = tonumber(ARGV[2])
 redis.call('PEXPIRE', 'hasp:fence:' .. KEYS[1], '${COUNTER_TTL_MS}')
 return fence(KEYS, token, token)`,
   ),
-  sha1: "0c0f229f86ce60ef510e041eef509b034cc92d24",
-  read: (reply) => reply === 0 ? DENIED : isCount(reply) ? GRANTED : undefined,
+  sha1: "4617ac2bd0b3ce5b869221dcd419be21292b7e57",
+  read: (reply) => reply === 0 || reply === -1 ? DENIED : isCount(reply) ? GRANTED : undefined,
 };

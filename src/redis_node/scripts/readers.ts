@@ -88,7 +88,8 @@ end`,
 end`,
   // A reader's deadline; 0 if it has none, or if it is over.
   `local function deadlineMs(key, value)
-  local score = tonumber(redis.call('ZSCORE', 'hasp:readers:' .. key, value) or 0)
+  local text = redis.pcall('ZSCORE', 'hasp:readers:' .. key, value)
+  local score = type(text) == 'string' and tonumber(text) or 0
   return score > nowMs() and score or 0
 end`,
 );
@@ -182,7 +183,7 @@ end`,
     JOIN_LUA,
     `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "b7ff3f59059cce921434a939100f62d47e0c8c4e",
+  sha1: "b38522427349df0a018205b54c44c92fed110830",
 };
 
 /**
@@ -222,7 +223,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "21dfeb31c490e10c30eb0d5d2e59f1526d5136e1";
+const PROLONG_SHA1 = "6d841ab881e7086c3942bc4cd77a30defcfc7e67";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {

@@ -81,17 +81,15 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
     // `false` if it is free.
     `local value, ticket, score = unpack(ARGV)
 local function takeOff(key)
-  local found, readers = redis.pcall('GET', key), 'hasp:readers:' .. key
+  local found = redis.pcall('GET', key)
   if found == value then
     redis.call('DEL', key)
     return true, false
   end
-  local deadline = found == 'hasp:shared' and redis.pcall('ZSCORE', readers, value)
-  if type(deadline) ~= 'string' then return false, found end
-  local held = tonumber(deadline) > nowMs()
-  redis.call('ZREM', readers, value)
-  local isFree = held and settle(key, deadline)
-  return held, not isFree and found
+  local deadline = found == 'hasp:shared' and deadlineMs(key, value) or 0
+  if deadline == 0 then return false, found end
+  redis.call('ZREM', 'hasp:readers:' .. key, value)
+  return true, not settle(key, deadline) and found
 end`,
     // Does so with all keys; an error is returned at the end.
     `local held, holds, count, failure = {}, {}, 0, nil
@@ -124,5 +122,5 @@ end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "f7d46fd3aa01051829401cf067383d93a218e4aa",
+  sha1: "b6df668790a448ec06507ba37106c0f67b4f668c",
 };

@@ -7,7 +7,7 @@
  * | --------------------- | ----------------- | -------------------- | -------------------------- |
  * | `extend.ts`           | `EXTEND`          |                      | 0, 1, 2                    |
  * | `fencing.ts`          | `ACQUIRE_COUNTED` | fence                | 0, counter                 |
- * |                       | `RAISE`           | fence                | 0, counter                 |
+ * |                       | `RAISE`           | fence                | -1, 0, counter             |
  * | `adopt.ts`            | `ADOPT`           | fence                | -1, 0, 1, counter          |
  * |                       | `GIVE_BACK`       |                      | 0, 1                       |
  * | `queue.ts`            | parts of scripts  | queue, turn          |                            |
@@ -23,10 +23,10 @@
  * | `../operated_node.ts` | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
  *
  * 0 is a denial; 1, or a counter of fencing tokens, is a grant. If keys are missing and nothing
- * else is in the way, an extension replies 2 and an adoption -1; a release replies 2 if others
- * wait. `EXTEND` and `RELEASE` reply so for each key. A position is where the ticket stands in the
- * queues, a mask which keys of the pool are free. `KEEP` is the script of `EXTEND_SHARED`, with one
- * more argument. The last three scripts are always sent whole.
+ * else is in the way, an extension replies 2, and what takes that all keys hold the value -1; a
+ * release replies 2 if others wait. `EXTEND` and `RELEASE` reply so for each key. A position is
+ * where the ticket stands in the queues, a mask which keys of the pool are free. `KEEP` is the
+ * script of `EXTEND_SHARED`, with one more argument. The last three scripts are always sent whole.
  *
  * Scripts for callers that wait have one shape: is a key held, or another's turn (`contendFor`)? If
  * not, the caller leaves the queues (`take`) and gets the keys (`grant`, but for readers); else it

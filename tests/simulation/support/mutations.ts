@@ -319,8 +319,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "adoption-takes-any-key": [
     "a lock of another is adopted",
     [
-      "    HELD_LUA,\n    FENCE_LUA,\n    `if reply == 2 then return -1 end",
-      "    FENCE_LUA,\n    `",
+      "    HELD_LUA,\n    FENCE_LUA,\n    `local _",
+      "    FENCE_LUA,\n    `local _",
     ],
   ],
   "readers-pass-who-waits": [
@@ -333,7 +333,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "reader-deletes-the-marker": [
     "a reader that leaves frees the key though others hold it",
-    ["held and settle(key, deadline)", "held and redis.call('DEL', key)"],
+    ["not settle(key, deadline)", "not redis.call('DEL', key)"],
   ],
   "key-expires-with-the-last-comer": [
     "a key expires with the reader that came last",

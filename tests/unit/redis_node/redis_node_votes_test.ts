@@ -76,7 +76,16 @@ const KINDS: readonly (readonly [
     ":0\r\n": "denied",
     ":2\r\n": "missing",
   }],
-  ["one key", "raiseCounters", ["k"], {}, { ":0\r\n": "denied", ...COUNTS }],
+  ["one key", "raiseCounters", ["k"], {}, {
+    ":0\r\n": "denied",
+    ":-1\r\n": "denied",
+    ...COUNTS,
+  }],
+  ["one key that lives on", "release", ["k"], { keptMs: () => 5 }, {
+    ":1\r\n": "granted",
+    ":0\r\n": "denied",
+    ":2\r\n": "denied",
+  }],
   ["one key", "release", ["k"], {}, {
     ":1\r\n": "granted",
     ":0\r\n": "denied",
