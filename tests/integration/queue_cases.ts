@@ -9,7 +9,7 @@ import type {
   QueueTicket,
   ReleaseListener,
 } from "../../src/quorum/queue_ticket.ts";
-import { check, LONG_MS, within } from "../../src/testing/lock_node/bench.ts";
+import { check, LONG_MS, soon } from "../../src/testing/lock_node/bench.ts";
 import type { NodeToTest } from "../../src/testing/mod.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { systemRandom } from "../../src/time/random.ts";
@@ -55,7 +55,7 @@ class QueueBench {
     const value = systemRandom.value();
     const request = new FakeRequest([this.key()], { ttlMs: LONG_MS, value, ...parts });
     this.node[method](request, NODE_INDEX);
-    await within(request.answered, "it did not answer a request");
+    await soon(request.answered, "it did not answer a request");
     const [[answered, nodeIndex, , position]] = request.answers;
     check(answered === outcome, `its answer to ${method}() was '${answered}', not '${outcome}'`);
     check(nodeIndex === NODE_INDEX, `it answered with the index ${nodeIndex}`);
@@ -164,7 +164,7 @@ const QUEUE_CASES: readonly Case[] = [
 async function heldWithTickets(bench: QueueBench) {
   const listener = new TestListener();
   bench.node.subscribe(listener, NODE_INDEX);
-  await within(listener.subscribed, "it did not call onSubscribed()");
+  await soon(listener.subscribed, "it did not call onSubscribed()");
   const [keys, value] = [[bench.key()], systemRandom.value()];
   await bench.expect("granted", "acquire", { keys, value });
   const score = Math.floor(systemClock.wallMs() * 1_000);
@@ -217,6 +217,6 @@ class TestListener implements ReleaseListener {
       };
       this.#onNotice();
     });
-    return within(heard, "it did not notify a ticket");
+    return soon(heard, "it did not notify a ticket");
   }
 }

@@ -4,6 +4,7 @@ import type { Grant, LockNode, LockRequest } from "../../src/quorum/lock_node.ts
 import { SHARED } from "../../src/redis_node/scripts/readers.ts";
 import type { NodeToTest } from "../../src/testing/mod.ts";
 import { systemClock } from "../../src/time/clock.ts";
+import { pauseMs, within } from "../../src/time/within.ts";
 import { KeyspaceNode } from "./keyspace_node.ts";
 
 /** How long a key of a node lives that never expires, in milliseconds. */
@@ -69,7 +70,7 @@ const DEFECTS = {
         const { keys, value, ttlMs, counterHint } = request;
         if (counterHint) return await good.acquire(request);
         const found = await Promise.all(keys.map((key) => good.inspect(key)));
-        await step();
+        await pauseMs(STEP_MS);
         if (found.some((state) => state !== undefined)) return "denied";
         for (const key of keys) store.set(key, value, ttlMs);
         return "granted";
@@ -80,7 +81,7 @@ const DEFECTS = {
       async release({ keys, value }) {
         const found = await Promise.all(keys.map((key) => good.inspect(key)));
         const ours = keys.filter((_, index) => found[index]?.value === value);
-        await step();
+        await pauseMs(STEP_MS);
         for (const key of ours) store.delete(key);
         return ours.length === keys.length ? "granted" : "denied";
       },
@@ -93,7 +94,7 @@ const DEFECTS = {
         if (found.some((state) => state?.value !== value || state.remainingMs >= ttlMs)) {
           return await good.extend(request);
         }
-        await step();
+        await pauseMs(STEP_MS);
         for (const key of keys) store.set(key, value, ttlMs);
         return "granted";
       },
@@ -204,7 +205,7 @@ const DEFECTS = {
   "gets, then adopts": (good, store) => ({
     async adopt(request) {
       const found = await good.inspect(request.keys[0]);
-      await step();
+      await pauseMs(STEP_MS);
       if (request.keys.length > 1 || found?.value !== request.replaces) {
         return await good.adopt!(request);
       }
@@ -308,11 +309,6 @@ function inTurn(good: LockNode, breaks: Partial<LockNode>): Partial<LockNode> {
   return { acquire: turn(acquire), extend: turn(extend), release: turn(release) };
 }
 
-/** Takes as long as a slow step. */
-function step(): Promise<void> {
-  return new Promise((resolve) => void systemClock.setTimer(resolve, STEP_MS));
-}
-
 /** The request, with a TTL of whole seconds. */
 function inSeconds(request: LockRequest): LockRequest {
   return { ...request, ttlMs: Math.max(Math.floor(request.ttlMs / 1_000), 1) * 1_000 };
@@ -336,13 +332,5 @@ function remembering(good: LockNode, rows: Map<string, string>): Partial<LockNod
 
 /** The answer, or a denial if none comes in time. */
 async function impatient(grant: Promise<Grant>): Promise<Grant> {
-  let timer: unknown;
-  const late = new Promise<Grant>((resolve) => {
-    timer = systemClock.setTimer(() => resolve("denied"), GIVES_UP_MS);
-  });
-  try {
-    return await Promise.race([grant, late]);
-  } finally {
-    systemClock.clearTimer(timer);
-  }
+  return await within(GIVES_UP_MS, grant) ?? "denied";
 }
