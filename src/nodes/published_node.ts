@@ -23,7 +23,7 @@ import { systemClock } from "../time/clock.ts";
  */
 export function publishedNode(node: QuorumNode): Required<LockNode> {
   /** What may set keys and is not answered yet, by its value. */
-  const acquiring = new Map<string, { wanted: boolean }>();
+  const acquiring = new Map<string, { undone?: boolean }>();
   const ask = (method: Question) => {
     return (request: LockRequest) =>
       new Promise<Grant>((resolve, reject) => {
@@ -33,7 +33,7 @@ export function publishedNode(node: QuorumNode): Required<LockNode> {
           ? ["release" as const, () => untilMs - systemClock.monotonicMs()]
           : [method];
         const undone = called === "release" ? acquiring.get(value) : undefined;
-        if (undone) undone.wanted = false;
+        if (undone) undone.undone = true;
         const asked: QuorumRequest = {
           ...request,
           ...UNREAD,

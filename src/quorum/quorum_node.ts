@@ -77,6 +77,11 @@ export interface QuorumRequest extends LockRequest, RequestDetails {
    * set a key, because the command that deletes the key may have been sent already.
    */
   readonly wanted: boolean;
+  /**
+   * Whether it may have been sent and its release was asked for since: then a node must not send it
+   * a second time. Only requests to a published node have it: an attempt of ours is cancelled.
+   */
+  readonly undone?: boolean;
   /** Storage that all nodes of one kind can share for this request, such as the encoded command. */
   shared: unknown;
   /**

@@ -353,7 +353,7 @@ function isRepeatable({ operation, request, group, whole }: RequestCommand): boo
   if (whole) return false;
   if (operation.kind === "release" || group) return true;
   // mutation: script-sent-for-undone-attempt
-  return request.wanted;
+  return request.wanted && !request.undone;
 }
 
 /** How a request for a lock is put to a node; `queues` if its ticket is to stand in the queues. */
