@@ -151,14 +151,10 @@ function commandsOn(key: string): readonly (readonly string[])[] {
     ["EVALSHA", NO_SCRIPT, "0"],
     ["PUBLISH", CHANNEL, ""],
     ["SCAN", "0", "COUNT", "1", "TYPE", "string"],
-    GET_MARKER,
+    ["GET", CREATED_KEY], // of the restart guard: a user without that may lack the right
   ];
 }
-const TIME_COMMAND: readonly string[] = ["TIME"];
-/** Reads the marker of the restart guard; a user without the guard may lack the right. */
-const GET_MARKER: readonly string[] = ["GET", CREATED_KEY];
 const RUN_ID_COMMAND: readonly string[] = ["INFO", "server"];
-const SUBSCRIBE_COMMAND: readonly string[] = ["SUBSCRIBE", CHANNEL];
 
 /** The replies to the commands on the node's own connection, and when these were sent. */
 interface Replies {
@@ -194,7 +190,7 @@ export async function diagnose(
   const limitMs = replies.askedAtMs + timeoutMs * FURTHER_SHARE - wheel.clock.monotonicMs();
   const [[first, subscribed], [second]] = await Promise.all([
     // The client of others may have one connection for all.
-    askAnother(node, [RUN_ID_COMMAND, ...thirdParty ? [] : [SUBSCRIBE_COMMAND]], limitMs),
+    askAnother(node, [RUN_ID_COMMAND, ...thirdParty ? [] : [["SUBSCRIBE", CHANNEL]]], limitMs),
     askAnother(node, [RUN_ID_COMMAND], limitMs),
   ]);
   return plainData(diagnosisOf(replies, [first, second], subscribed), connection.password);
@@ -223,9 +219,9 @@ async function repliesOf(
 ): Promise<Replies> {
   // The first connection is ready at some moment before its first reply, so the round trip of the
   // second is measured.
-  if (connection.readyAtMs === Infinity) await repliesTo(connection, [TIME_COMMAND]);
+  if (connection.readyAtMs === Infinity) await repliesTo(connection, [["TIME"]]);
   const askedAtMs = clock.monotonicMs();
-  const timed = repliesTo(connection, [TIME_COMMAND]).then(([time]) => {
+  const timed = repliesTo(connection, [["TIME"]]).then(([time]) => {
     return { time, roundTripMs: connection.receivedAtMs - askedAtMs, wallMs: clock.wallMs() };
   });
   const [{ time, ...times }, replies] = await Promise.all([timed, repliesTo(connection, commands)]);
@@ -281,14 +277,14 @@ function diagnosisOf(
   const middleMs = wallMs - roundTripMs / 2;
   const parts = infoParts(byCommand.get("INFO"));
   const config = byCommand.get("CONFIG");
-  const tried = [...byCommand].filter(([command]) => command !== GET_MARKER[0]);
+  const tried = [...byCommand].filter(([command]) => command !== "GET");
   const refused = Object.fromEntries(refusals([...tried, ["SUBSCRIBE", subscribed]]));
   if (subscribed === null && typeof infos[0] === "string") refused.SUBSCRIBE = BY_ENDING;
   return {
     roundTripMs: rounded(roundTripMs),
     clockOffsetMs: timeMs === undefined ? undefined : rounded(timeMs - middleMs),
     ...parts,
-    markerAgeMs: markerAgeMs(timeMs, byCommand.get(GET_MARKER[0])),
+    markerAgeMs: markerAgeMs(timeMs, byCommand.get("GET")),
     otherRunIds: otherRunIds(parts.runId, infos),
     appendfsync: Array.isArray(config) && typeof config[1] === "string" ? config[1] : undefined,
     refused: Object.keys(refused).length > 0 ? refused : undefined,
