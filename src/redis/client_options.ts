@@ -12,9 +12,11 @@ import {
   FUNCTION,
   isObject,
   NAME,
+  numberThat,
   POSITIVE,
   type Rule,
   type Rules,
+  textThat,
   typeError,
 } from "../validate.ts";
 import type { RedisAddress } from "./address.ts";
@@ -106,11 +108,10 @@ const CONNECT_RULES: Rules = {
   connectTimeoutMs: POSITIVE,
   tls: { text: "must be an object", holds: isObject, isForm: true },
   // The server refuses another name too, but only once it is connected to.
-  clientName: {
-    type: "string",
-    text: "must be printable ASCII without spaces",
-    holds: (name: string) => /^[!-~]+$/u.test(name),
-  },
+  clientName: /* @__PURE__ */ textThat(
+    "must be printable ASCII without spaces",
+    (name) => /^[!-~]+$/u.test(name),
+  ),
   credentials: FUNCTION,
   connect: FUNCTION,
 };
@@ -144,11 +145,7 @@ const STALL_TIMEOUT_MS = 2_000;
 const REPLY_TIMEOUT_STALLS = 5;
 
 /** The rule for time-outs and limits; `Infinity` turns one off. */
-const LIMIT: Rule = {
-  type: "number",
-  text: "must be greater than 0",
-  holds: (it: number) => it > 0,
-};
+const LIMIT = /* @__PURE__ */ numberThat("must be greater than 0", (it) => it > 0);
 const LIMIT_RULES: Rules = {
   stallTimeoutMs: LIMIT,
   replyTimeoutMs: LIMIT,
