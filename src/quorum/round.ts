@@ -194,7 +194,7 @@ export class Round extends TimerEntry implements QuorumRequest {
       return Promise.resolve();
     }
     // mutation: no-deadline
-    wheel.schedule(this, this.sinceMs + timeoutMs);
+    wheel.schedule(this, this.sinceMs + timeoutMs, true);
     wheel.ref();
     // Nothing is decided before all were asked, because an undo must follow the request that it
     // undoes.
@@ -334,10 +334,6 @@ export class Round extends TimerEntry implements QuorumRequest {
     settle();
   }
 
-  override get isDeadline(): boolean {
-    return true;
-  }
-
   /** The deadline: marks the nodes that have not answered in time as timed out. */
   override onDue(): void {
     const { nodeSet: { nodes, wheel } } = this;
@@ -352,7 +348,7 @@ export class Round extends TimerEntry implements QuorumRequest {
       else nextMs = Math.min(nextMs, dueMs, nowMs + timeoutMs);
     }
     this.#settleIfDecided();
-    if (this.#settle) wheel.schedule(this, nextMs);
+    if (this.#settle) wheel.schedule(this, nextMs, true);
   }
 
   override onClosed(): void {
@@ -415,7 +411,7 @@ export class Round extends TimerEntry implements QuorumRequest {
     // one of those that have split the vote.
     const nowMs = wheel.clock.monotonicMs();
     const lingerMs = Math.max(nowMs - this.sinceMs, LINGER_MS_MIN);
-    wheel.schedule(this, Math.min(this.dueMs, nowMs + lingerMs));
+    wheel.schedule(this, Math.min(this.dueMs, nowMs + lingerMs), true);
   }
 
   #outcomeOf(nodeIndex: number): number {

@@ -24,7 +24,7 @@ export function settledWithin(
   promise: Promise<unknown>,
   limitMs: number,
 ): Promise<void> {
-  const limit = new Deadline(wheel, limitMs, undefined);
+  const limit = new Pause(wheel, limitMs, undefined, true);
   promise.then(limit.end, limit.end);
   return limit.over;
 }
@@ -41,8 +41,14 @@ export class Pause extends TimerEntry {
    * @param wheel The timer wheel.
    * @param delayMs The duration in milliseconds; `Infinity` for no limit.
    * @param signal A signal that ends it.
+   * @param isDeadline Whether it is a wait for bytes.
    */
-  constructor(wheel: TimerWheel, delayMs: number, signal: AbortSignal | undefined) {
+  constructor(
+    wheel: TimerWheel,
+    delayMs: number,
+    signal: AbortSignal | undefined,
+    isDeadline = false,
+  ) {
     super();
     this.#wheel = wheel;
     this.#signal = signal;
@@ -53,7 +59,7 @@ export class Pause extends TimerEntry {
     this.over = new Promise((resolve) => this.#resolve = resolve);
     if (signal) onAbort(signal, this.end);
     wheel.ref();
-    wheel.schedule(this, wheel.clock.monotonicMs() + delayMs);
+    wheel.schedule(this, wheel.clock.monotonicMs() + delayMs, isDeadline);
   }
 
   /** Ends it now. */
@@ -73,12 +79,5 @@ export class Pause extends TimerEntry {
 
   override onClosed(): void {
     this.end();
-  }
-}
-
-/** A wait for bytes. */
-class Deadline extends Pause {
-  override get isDeadline(): boolean {
-    return true;
   }
 }

@@ -58,19 +58,11 @@ export abstract class TimerEntry {
   /** @internal */ next: TimerEntry | undefined;
   /** @internal */ previous: TimerEntry | undefined;
   /** @internal */ slot = NOWHERE;
-  /** @internal A deadline: how many wake-ups have found it due. */ turns = 0;
+  /** @internal How many wake-ups that find it due do not call it yet. */ turns = 0;
 
   /** Whether it waits in a wheel: from its scheduling until it is called or cancelled. */
   get scheduled(): boolean {
     return this.slot !== NOWHERE;
-  }
-
-  /**
-   * Whether its call ends a wait for bytes. Then the runtime gets ticks to read its sockets before
-   * the call.
-   */
-  get isDeadline(): boolean {
-    return false;
   }
 
   /** Called once when it is due. An exception reaches the runtime. */
@@ -94,13 +86,6 @@ class CallbackEntry extends TimerEntry {
 
   override onDue(): void {
     this.#callback();
-  }
-}
-
-/** A callback that ends a wait for bytes. */
-class DeadlineEntry extends CallbackEntry {
-  override get isDeadline(): boolean {
-    return true;
   }
 }
 
@@ -181,10 +166,15 @@ export class TimerWheel {
     return { stoodMs, steppedMs: this.continuous.steppedMs - this.#steppedMs };
   }
 
-  /** Makes `entry` due at `dueMs` of the monotonic clock; moves it if it is in the wheel. */
-  schedule(entry: TimerEntry, dueMs: number): void {
+  /**
+   * Makes `entry` due at `dueMs` of the monotonic clock; moves it if it is in the wheel.
+   *
+   * @param isDeadline Whether its call ends a wait for bytes. Then the runtime gets ticks to read
+   * its sockets before the call.
+   */
+  schedule(entry: TimerEntry, dueMs: number, isDeadline = false): void {
     entry.dueMs = dueMs;
-    entry.turns = 0;
+    entry.turns = isDeadline ? DEADLINE_TURNS : 0;
     this.#link(entry, dueMs);
     if (this.#waking) return; // armed at its end, for the earliest of all
     if (!this.#isSet || this.#isLost || dueMs < this.#wakeMs) this.#arm(dueMs);
@@ -203,15 +193,15 @@ export class TimerWheel {
   }
 
   /** Calls `callback` once after `delayMs`, unless the returned entry is cancelled. */
-  after(delayMs: number, callback: () => void): TimerEntry {
-    return this.#callAfter(delayMs, new CallbackEntry(callback));
+  after(delayMs: number, callback: () => void, isDeadline = false): TimerEntry {
+    const entry = new CallbackEntry(callback);
+    this.schedule(entry, this.clock.monotonicMs() + delayMs, isDeadline);
+    return entry;
   }
 
-  /**
-   * The same for the end of a wait for bytes: the runtime gets ticks to read its sockets before.
-   */
+  /** The same for the end of a wait for bytes. */
   deadline(delayMs: number, callback: () => void): TimerEntry {
-    return this.#callAfter(delayMs, new DeadlineEntry(callback));
+    return this.after(delayMs, callback, true);
   }
 
   /** Keeps the process alive until {@linkcode unref}, because a caller waits for an entry. */
@@ -248,11 +238,6 @@ export class TimerWheel {
       for (let entry = first; entry; entry = entry.next) entries.push(entry);
     }
     for (const entry of entries) if (entry.scheduled) act(entry);
-  }
-
-  #callAfter(delayMs: number, entry: CallbackEntry): TimerEntry {
-    this.schedule(entry, this.clock.monotonicMs() + delayMs);
-    return entry;
   }
 
   /** Puts an entry in the slot of its time, or, if that is over, in the slot of now. */
@@ -313,7 +298,7 @@ export class TimerWheel {
       for (const entry of due) {
         if (!entry.scheduled || entry.dueMs > nowMs) continue; // by the call of one before
         // mutation: late-deadline-judged-at-once
-        if (entry.isDeadline && entry.turns++ < DEADLINE_TURNS) continue;
+        if (entry.turns-- > 0) continue;
         this.cancel(entry);
         entry.onDue();
       }

@@ -81,7 +81,11 @@ class Bench {
     switch (action.do) {
       case "schedule":
         this.waiting.set(action.index, clock.monotonicMs() + action.ms);
-        return wheel.schedule(this.#entries[action.index], clock.monotonicMs() + action.ms);
+        return wheel.schedule(
+          this.#entries[action.index],
+          clock.monotonicMs() + action.ms,
+          action.index % 4 === 1,
+        );
       case "cancel":
         this.waiting.delete(action.index);
         return wheel.cancel(this.#entries[action.index]);
@@ -120,10 +124,6 @@ class BenchEntry extends TimerEntry {
     super();
     this.#bench = bench;
     this.#index = index;
-  }
-
-  override get isDeadline(): boolean {
-    return this.#index % 4 === 1;
   }
 
   override onDue(): void {
