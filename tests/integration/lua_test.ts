@@ -6,7 +6,15 @@ import { assertEquals, assertLess } from "@std/assert";
 import fc from "fast-check";
 import { MemoryRedis } from "../../src/testing/mod.ts";
 import { encodeCommand, joinCommands } from "../../src/redis/encoder.ts";
-import { ARGS, KEYS, PIECES, PREPARED, program, REFUSABLE } from "./lua_programs.ts";
+import {
+  ARGS,
+  KEYS,
+  PIECES,
+  PREPARED,
+  program,
+  REFUSABLE,
+  REFUSED as NAMED,
+} from "./lua_programs.ts";
 import { testAsRedis70 as test } from "../support/as_redis_70.ts";
 import { startServer } from "../support/servers.ts";
 
@@ -63,6 +71,18 @@ test("scripts of MemoryRedis do in every single piece what redis-server does", a
     }
   }
   assertEquals(wrong, []);
+});
+
+Deno.test("scripts of MemoryRedis are refused by an error that names line, construct and what to do", () => {
+  for (const [construct, piece] of NAMED) {
+    const reply = memoryReply(`local first = 1\n\nreturn ${piece}`);
+    const advice = "; change the script, or test it with redis-server\r\n";
+    assertEquals(
+      reply,
+      `${REFUSED}3: it does not support ${construct}${advice}`,
+      piece,
+    );
+  }
 });
 
 test("scripts of MemoryRedis run random programs as redis-server does, or are refused", async () => {

@@ -1,597 +1,489 @@
 /**
- * Compiles a syntax tree to closures, one a node, so that nothing is looked up by name when a
+ * Compiles a Lua source to closures while it reads it, so that nothing is looked up by name when a
  * script runs, and no source is evaluated by the runtime, which not all runtimes allow.
  *
- * A *frame* has the variables of one call: first the boxes of the enclosing function's, then its
- * own. A variable that an inner function uses too stands in a box.
+ * The closures are in `closures.ts`.
  *
  * @module
  */
-import { call, pcall, REDIS } from "./redis_library.ts";
-import { constructor, tableOf } from "./constructor.ts";
 import {
-  arithmetic,
-  compare,
-  concatenate,
-  described,
-  index,
-  length,
-  setIndex,
-} from "./operators.ts";
-import type {
-  Block,
-  Call,
-  Constructor,
-  Expression,
-  FunctionCode,
-  Index,
-  Local,
-  Loop,
-  NumericLoop,
-  Statement,
-  Target,
-  Variable,
-} from "./tree.ts";
-import { toNumber } from "./numbers.ts";
-import {
-  enter,
-  first,
-  Library,
-  listOf,
-  type LuaFunction,
-  type LuaTable,
-  machine,
-  nextItem,
-  NOTHING,
-  raise,
-  type Result,
-  type Site,
-  step,
-  typeName,
-  UnsupportedError,
-  type Value,
-} from "./values.ts";
+  assignment,
+  binary,
+  BREAK,
+  call,
+  choice,
+  constant,
+  type Evaluate,
+  type Execute,
+  type Expression,
+  fieldsTable,
+  functionOf,
+  indexed,
+  listLoop,
+  listTable,
+  locals,
+  methodCall,
+  numericLoop,
+  repeatLoop,
+  returned,
+  sequence,
+  variable,
+  whileLoop,
+} from "./closures.ts";
+import { BASE } from "./libraries.ts";
+import { UNARY } from "./operators.ts";
+import { REDIS } from "./redis_library.ts";
+import { END, NAME, NUMBER, STRING, type Token, tokensOf } from "./tokens.ts";
+import { type LuaFunction, machine, UnsupportedError } from "./values.ts";
 
-/** What every script can use, by name. */
-export type Globals = (name: string) => Value;
-
-/** A variable that two functions use. */
-interface Box {
-  value: Value;
+/** The variables of a function that is being read. */
+interface Scope {
+  /** Those that are visible, the innermost last. */
+  readonly visible: { readonly name: string; readonly slot: number }[];
+  readonly outer: Scope | undefined;
+  /** How many slots its frame has. No two variables share one: a function may keep the first. */
+  size: number;
+  /** How many loops are open. */
+  loops: number;
 }
 
-type Frame = (Value | Box | Value[])[];
-type Evaluate = (frame: Frame) => Value;
-/** All values of a call or of `...`. */
-type EvaluateAll = (frame: Frame) => Result;
-/**
- * Executes a statement: `undefined` if the next one follows, {@linkcode BREAK}, or what the
- * function returns.
- */
-type Execute = (frame: Frame) => Outcome;
-type Outcome = undefined | typeof BREAK | Result;
-
-const REDIS_CALL = REDIS.get("call"), REDIS_PCALL = REDIS.get("pcall");
-/** How a `break` ends a statement. */
-const BREAK = Symbol("break");
-/** What a function returns that returns nil: `undefined` means that nothing was returned yet. */
-const NIL: Value[] = [undefined];
+/** Most variables of one function. */
+const VARIABLES_MAX = 200;
+/** Most blocks and expressions inside each other. */
+const NESTING_MAX = 150;
+/** How strongly operators bind: those of a row more than those before it. */
+const PRECEDENCES: readonly (readonly string[])[] = [
+  ["or"],
+  ["and"],
+  ["<", ">", "<=", ">=", "~=", "=="],
+  [".."],
+  ["+", "-"],
+  ["*", "/", "%"],
+  [], // the operators with one operand
+  ["^"],
+];
+const UNARY_PRECEDENCE = 6;
+/** What ends a block. */
+const BLOCK_ENDS = ["end", "else", "elseif", "until", END];
 
 /**
  * Compiles a source.
  *
- * @param code The code of the script.
- * @param globals What every script can use.
- * @returns A function that runs the script.
+ * @param source The source, as a byte string.
+ * @returns A function that runs it.
+ * @throws {UnsupportedError} If it is no Lua, or has what this implementation has not.
  */
-export function compile(code: FunctionCode, globals: Globals): LuaFunction {
-  return new Compiler(globals).function(code)([]) as LuaFunction;
+export function compile(source: string): LuaFunction {
+  return new Compiler(tokensOf(source)).main();
 }
 
 class Compiler {
-  readonly #globals: Globals;
+  readonly #tokens: readonly Token[];
+  #at = 0;
+  #nesting = 0;
+  #scope: Scope = { visible: [], outer: undefined, size: 1, loops: 0 };
 
-  constructor(globals: Globals) {
-    this.#globals = globals;
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens;
   }
 
-  function({ parameters, rest, captures, size, body }: FunctionCode): Evaluate {
-    const run = this.#block(body);
-    const outer = captures.map(({ slot }) => slot);
-    const start = outer.length;
-    const boxed = parameters.map((variable) => variable.boxed);
-    return (enclosing) => {
-      const boxes = new Array<Frame[number]>(start);
-      for (let at = 0; at < start; at++) boxes[at] = enclosing[outer[at]];
-      return (args) => {
-        enter();
-        const frame: Frame = new Array(size);
-        for (let at = 0; at < start; at++) frame[at] = boxes[at];
-        for (let at = 0; at < boxed.length; at++) {
-          frame[start + at] = boxed[at] ? { value: args[at] } : args[at];
-        }
-        if (rest) frame[rest.slot] = args.slice(boxed.length);
-        const result = run(frame);
-        machine.depth--;
-        return result === undefined ? NOTHING : result as Result;
-      };
-    };
+  main(): LuaFunction {
+    const body = this.#block();
+    if (this.#token.kind !== END) throw this.#unexpected();
+    return functionOf(0, this.#scope.size, body)(undefined);
+  }
+
+  // Tokens
+
+  get #token(): Token {
+    return this.#tokens[this.#at];
+  }
+
+  /** The line of the token before. */
+  get #line(): number {
+    return this.#tokens[Math.max(0, this.#at - 1)].line;
+  }
+
+  #next(): Token {
+    return this.#tokens[this.#at++];
+  }
+
+  #skip(kind: string): boolean {
+    if (this.#token.kind !== kind) return false;
+    this.#at++;
+    return true;
+  }
+
+  #expect(kind: string): Token {
+    if (this.#token.kind === kind) return this.#next();
+    throw this.#unexpected(kind);
+  }
+
+  #unexpected(wanted?: string): UnsupportedError {
+    const { kind, text, line } = this.#token;
+    const found = kind === STRING ? kind : `'${text}'`;
+    const where = wanted === undefined ? "at this place" : `in place of '${wanted}'`;
+    return new UnsupportedError(`${found} ${where}`, line);
+  }
+
+  #unsupported(what: string): UnsupportedError {
+    return new UnsupportedError(what, this.#token.line);
+  }
+
+  #nested<T>(read: () => T): T {
+    if (++this.#nesting > NESTING_MAX) {
+      throw this.#unsupported(`more than ${NESTING_MAX} levels of nesting`);
+    }
+    const result = read();
+    this.#nesting--;
+    return result;
+  }
+
+  // Variables
+
+  /** Makes a variable, which is visible up to the end of the block; returns its slot. */
+  #declare(name: string): number {
+    const scope = this.#scope;
+    const slot = scope.size++;
+    if (slot > VARIABLES_MAX) {
+      throw this.#unsupported(`more than ${VARIABLES_MAX} variables in a function`);
+    }
+    scope.visible.push({ name, slot });
+    return slot;
+  }
+
+  /** What is declared in it is not visible behind it. */
+  #scoped<T>(read: () => T): T {
+    const { visible } = this.#scope;
+    const { length } = visible;
+    const result = read();
+    visible.length = length;
+    return result;
+  }
+
+  #variable({ text, line }: Token): Expression {
+    let scope: Scope | undefined = this.#scope;
+    let depth = 0;
+    for (; scope; scope = scope.outer, depth++) {
+      const found = scope.visible.findLast(({ name }) => name === text);
+      if (found) return variable(depth, found.slot, text);
+    }
+    const name = `global '${text}'`;
+    if (text === "KEYS") return { evaluate: () => machine.keys, name };
+    if (text === "ARGV") return { evaluate: () => machine.args, name };
+    if (text === "redis") return { ...constant(REDIS), name };
+    if (Object.hasOwn(BASE, text)) return { ...constant(BASE[text]), name };
+    throw new UnsupportedError(`the global variable '${text}'`, line);
   }
 
   // Statements
 
-  #block(block: Block): Execute {
-    const statements = block.map((statement) => this.#statement(statement));
-    const [one, two] = statements;
-    if (statements.length === 0) return () => undefined;
-    if (statements.length === 1) return one;
-    if (statements.length === 2) {
-      return (frame) => {
-        const outcome = one(frame);
-        return outcome === undefined ? two(frame) : outcome;
-      };
-    }
-    return (frame) => {
-      for (let at = 0; at < statements.length; at++) {
-        const outcome = statements[at](frame);
-        if (outcome !== undefined) return outcome;
-      }
-      return undefined;
-    };
+  #block(): Execute {
+    return this.#scoped(() => this.#statements());
   }
 
-  #statement(statement: Statement): Execute {
-    switch (statement.kind) {
+  #statements(): Execute {
+    const statements: Execute[] = [];
+    while (!BLOCK_ENDS.includes(this.#token.kind)) {
+      const { kind } = this.#token;
+      statements.push(this.#nested(() => this.#statement()));
+      this.#skip(";");
+      const isLast = kind === "return" || kind === "break";
+      if (isLast && !BLOCK_ENDS.includes(this.#token.kind)) throw this.#unexpected("end");
+    }
+    return sequence(statements);
+  }
+
+  #statement(): Execute {
+    switch (this.#token.kind) {
       case "local":
-        return this.#local(statement);
-      case "assignment":
-        return this.#assignment(statement.targets, statement.values);
-      case "call": {
-        const call = this.#call(statement.call);
-        return (frame) => void call(frame);
-      }
-      case "do":
-        return this.#block(statement.body);
-      case "while":
-        return this.#while(this.#expression(statement.test), this.#block(statement.body));
-      case "repeat":
-        return this.#repeat(this.#block(statement.body), this.#expression(statement.test));
+        return this.#local();
       case "if":
-        return this.#if(
-          statement.tests.map((test) => this.#expression(test)),
-          statement.bodies.map((body) => this.#block(body)),
-        );
-      case "numeric":
-        return this.#numeric(statement);
+        return this.#if();
       case "for":
-        return this.#for(statement);
-      case "function": {
-        const { variable, code } = statement;
-        const [declare, set] = [declaration(variable), assignment(variable)];
-        const create = this.function(code);
-        return (frame) => {
-          declare(frame, undefined); // first, so that the function can call itself
-          set(frame, create(frame));
-        };
-      }
+        return this.#for();
+      case "while":
+        return this.#while();
+      case "repeat":
+        return this.#repeat();
+      case "do":
+        return this.#body("do");
       case "return":
-        return this.#return(statement.values);
+        return this.#return();
       case "break":
+        if (this.#scope.loops === 0) throw this.#unexpected();
+        this.#next();
         return () => BREAK;
+      case "function":
+        throw this.#unsupported("a global function");
+      default:
+        return this.#assignmentOrCall();
     }
   }
 
-  #local({ variables, values }: Local): Execute {
-    const declare = variables.map(declaration);
-    if (variables.length === 1 && values.length === 1) {
-      const [set] = declare;
-      const value = this.#expression(values[0]);
-      return (frame) => set(frame, value(frame));
+  /** A block from a keyword to `end`. */
+  #body(start: string): Execute {
+    this.#expect(start);
+    const block = this.#block();
+    this.#expect("end");
+    return block;
+  }
+
+  /** Reads the body of a loop. */
+  #looped<T>(read: () => T): T {
+    this.#scope.loops++;
+    const result = read();
+    this.#scope.loops--;
+    return result;
+  }
+
+  #local(): Execute {
+    this.#next();
+    if (this.#skip("function")) {
+      const slot = this.#declare(this.#expect(NAME).text); // first: the function can call itself
+      const { evaluate } = this.#function();
+      return (frame) => void (frame[slot] = evaluate(frame));
     }
-    const all = this.#list(values);
-    return (frame) => {
-      const list = all(frame);
-      for (let at = 0; at < declare.length; at++) declare[at](frame, list[at]);
-    };
+    const names = this.#names();
+    const values = this.#skip("=") ? this.#expressions() : [];
+    return locals(names.map((name) => this.#declare(name)), values);
   }
 
-  #assignment(targets: readonly Target[], values: readonly Expression[]): Execute {
-    const [target] = targets;
-    if (targets.length === 1 && values.length === 1 && target.kind === "variable") {
-      const set = assignment(target.variable);
-      const value = this.#expression(values[0]);
-      return (frame) => set(frame, value(frame));
+  #names(): string[] {
+    const names: string[] = [];
+    do names.push(this.#expect(NAME).text); while (this.#skip(","));
+    return names;
+  }
+
+  #if(): Execute {
+    const tests: Evaluate[] = [];
+    const blocks: Execute[] = [];
+    do {
+      this.#next();
+      tests.push(this.#expression().evaluate);
+      this.#expect("then");
+      blocks.push(this.#block());
+    } while (this.#token.kind === "elseif");
+    const otherwise = this.#skip("else") ? this.#block() : undefined;
+    this.#expect("end");
+    return choice(tests, blocks, otherwise);
+  }
+
+  #while(): Execute {
+    const site = { line: this.#next().line };
+    const { evaluate } = this.#expression();
+    return whileLoop(evaluate, this.#looped(() => this.#body("do")), site);
+  }
+
+  /** The test sees the variables of the body. */
+  #repeat(): Execute {
+    const site = { line: this.#next().line };
+    return this.#scoped(() => {
+      const body = this.#looped(() => this.#statements());
+      this.#expect("until");
+      return repeatLoop(body, this.#expression().evaluate, site);
+    });
+  }
+
+  #for(): Execute {
+    this.#next();
+    return this.#scoped(() => {
+      const names = this.#names();
+      return names.length === 1 && this.#skip("=")
+        ? this.#numericFor(names[0])
+        : this.#forIn(names);
+    });
+  }
+
+  #numericFor(name: string): Execute {
+    const limits = this.#expressions().map(({ evaluate }) => evaluate);
+    if (limits.length < 2 || limits.length > 3) throw this.#unexpected("do");
+    const site = { line: this.#token.line };
+    const slot = this.#declare(name);
+    return numericLoop(slot, limits, this.#looped(() => this.#body("do")), site);
+  }
+
+  /** A loop over `ipairs`, or over `pairs` of a list. */
+  #forIn(names: readonly string[]): Execute {
+    this.#expect("in");
+    const { text: how, line } = this.#next();
+    if (how !== "ipairs" && how !== "pairs" || this.#token.kind !== "(" || names.length > 2) {
+      throw this.#unsupported("a loop of another form than 'for index, item in ipairs(list) do'");
     }
-    // Tables and keys are evaluated before the values.
-    const parts: Evaluate[] = [];
-    const setters = targets.map((each) => this.#setter(each, parts));
-    const all = this.#list(values);
-    return (frame) => {
-      const places: Value[] = [];
-      for (let at = 0; at < parts.length; at++) places.push(parts[at](frame));
-      const list = all(frame);
-      // Lua assigns the last one first.
-      for (let at = setters.length - 1; at >= 0; at--) setters[at](frame, list[at], places);
-    };
+    const site = { line, name: `global '${how}'` };
+    const [{ evaluate }] = this.#arguments();
+    const slots = names.map((name) => this.#declare(name));
+    const body = this.#looped(() => this.#body("do"));
+    return listLoop(how, evaluate, slots, body, site);
   }
 
-  /** Sets a target whose table and key stand among the places. */
-  #setter(
-    target: Target,
-    parts: Evaluate[],
-  ): (frame: Frame, value: Value, places: Value[]) => void {
-    if (target.kind === "variable") return assignment(target.variable);
-    const start = parts.length;
-    parts.push(this.#expression(target.table), this.#expression(target.key));
-    const site = { line: target.line, name: nameOf(target.table) };
-    return (_frame, value, places) => setIndex(places[start], places[start + 1], value, site);
+  #return(): Execute {
+    this.#next();
+    if (this.#token.kind === ";" || BLOCK_ENDS.includes(this.#token.kind)) return () => [];
+    return returned(this.#expressions());
   }
 
-  #while(test: Evaluate, body: Execute): Execute {
-    return (frame) => {
-      while (isTrue(test(frame))) {
-        step();
-        const outcome = body(frame);
-        if (outcome === BREAK) break;
-        if (outcome !== undefined) return outcome;
-      }
-      return undefined;
-    };
-  }
-
-  #repeat(body: Execute, test: Evaluate): Execute {
-    return (frame) => {
-      do {
-        step();
-        const outcome = body(frame);
-        if (outcome === BREAK) break;
-        if (outcome !== undefined) return outcome;
-      } while (!isTrue(test(frame)));
-      return undefined;
-    };
-  }
-
-  #if(tests: readonly Evaluate[], bodies: readonly Execute[]): Execute {
-    if (tests.length === 1) {
-      const [[test], [then, otherwise]] = [tests, bodies];
-      if (!otherwise) return (frame) => isTrue(test(frame)) ? then(frame) : undefined;
-      return (frame) => isTrue(test(frame)) ? then(frame) : otherwise(frame);
-    }
-    return (frame) => {
-      const at = tests.findIndex((test) => isTrue(test(frame)));
-      const body = bodies[at === -1 ? tests.length : at];
-      return body?.(frame);
-    };
-  }
-
-  #numeric({ variable, from, to, by, body, line }: NumericLoop): Execute {
-    const declare = declaration(variable);
-    const limits = [from, to, by ?? ({ kind: "constant", value: 1 } as const)]
-      .map((limit) => this.#expression(limit));
-    const run = this.#block(body);
-    return (frame) => {
-      const [start, end, gap] = limits.map((limit) => limit(frame)).map(toNumber);
-      const site = { line };
-      if (start === undefined) raise("'for' initial value must be a number", site);
-      if (end === undefined) raise("'for' limit must be a number", site);
-      if (gap === undefined) raise("'for' step must be a number", site);
-      for (let number = start!; gap! > 0 ? number <= end! : end! <= number; number += gap!) {
-        step();
-        declare(frame, number);
-        const outcome = run(frame);
-        if (outcome === BREAK) break;
-        if (outcome !== undefined) return outcome;
-      }
-      return undefined;
-    };
-  }
-
-  #for({ variables, values, body, line }: Loop): Execute {
-    const declare = variables.map(declaration);
-    const all = this.#list(values);
-    const run = this.#block(body);
-    const site = { line };
-    return (frame) => {
-      const given = all(frame);
-      const [iterate, state] = [given[0], given[1]];
-      let control = given[2];
-      if (iterate === nextItem) return eachItem(frame, state as LuaTable, declare, run);
-      for (;;) {
-        step();
-        machine.site = site;
-        if (typeof iterate !== "function") raise(`attempt to call a ${typeName(iterate)} value`);
-        const list = listOf((iterate as LuaFunction)([state, control]));
-        control = list[0];
-        if (control === undefined) return undefined;
-        for (let at = 0; at < declare.length; at++) declare[at](frame, list[at]);
-        const outcome = run(frame);
-        if (outcome === BREAK) return undefined;
-        if (outcome !== undefined) return outcome;
-      }
-    };
-  }
-
-  #return(values: readonly Expression[]): Execute {
-    if (values.length !== 1) return this.#list(values);
-    const all = this.#all(values[0]);
-    return (frame) => {
-      const result = all(frame);
-      return result === undefined ? NIL : result;
-    };
+  #assignmentOrCall(): Execute {
+    const expressions = [this.#suffixed()];
+    const [{ evaluateAll: call }] = expressions;
+    if (call) return (frame) => void call(frame);
+    while (this.#skip(",")) expressions.push(this.#suffixed());
+    const targets = expressions.map(({ target }) => {
+      if (!target) throw this.#unexpected();
+      return target;
+    });
+    this.#expect("=");
+    const values = this.#expressions();
+    return assignment(targets, values);
   }
 
   // Expressions
 
-  /** The values of several expressions: all of the last one, the first of each other. */
-  #list(expressions: readonly Expression[]): (frame: Frame) => Value[] {
-    const last = expressions.at(-1);
-    if (!last) return () => NOTHING;
-    if (last.kind !== "call" && last.kind !== "varargs") {
-      const singles = expressions.map((expression) => this.#expression(expression));
-      const [one, two, three] = singles;
-      if (singles.length === 1) return (frame) => [one(frame)];
-      if (singles.length === 2) return (frame) => [one(frame), two(frame)];
-      if (singles.length === 3) return (frame) => [one(frame), two(frame), three(frame)];
-      return (frame) => {
-        const list = new Array<Value>(singles.length);
-        for (let at = 0; at < singles.length; at++) list[at] = singles[at](frame);
-        return list;
-      };
-    }
-    const singles = expressions.slice(0, -1).map((expression) => this.#expression(expression));
-    const all = this.#all(last);
-    return (frame) => {
-      const list: Value[] = [];
-      for (let at = 0; at < singles.length; at++) list.push(singles[at](frame));
-      const rest = all(frame);
-      if (!Array.isArray(rest)) list.push(rest);
-      else for (let at = 0; at < rest.length; at++) list.push(rest[at]);
-      return list;
-    };
+  #expressions(): Expression[] {
+    const list = [this.#expression()];
+    while (this.#skip(",")) list.push(this.#expression());
+    return list;
   }
 
-  #all(expression: Expression): EvaluateAll {
-    if (expression.kind === "call") return this.#call(expression);
-    if (expression.kind === "varargs") return (frame) => frame[expression.slot.slot] as Value[];
-    return this.#expression(expression);
-  }
-
-  #expression(expression: Expression): Evaluate {
-    switch (expression.kind) {
-      case "constant": {
-        const { value } = expression;
-        return () => value;
+  #expression(weakest = 0): Expression {
+    return this.#nested(() => {
+      let left = this.#unary();
+      for (;;) {
+        const operator = this.#token.kind;
+        const precedence = PRECEDENCES.findIndex((operators) => operators.includes(operator));
+        if (precedence < weakest) return left;
+        this.#next();
+        // Those that bind from the right take what is as strong as themselves.
+        const fromRight = operator === ".." || operator === "^";
+        const right = this.#expression(fromRight ? precedence : precedence + 1);
+        const names = [left.name, right.name] as const;
+        left = { evaluate: binary(operator, left, right, { line: this.#line, names }) };
       }
-      case "variable": {
-        const { slot, boxed } = expression.variable;
-        if (boxed) return (frame) => (frame[slot] as Box).value;
-        return (frame) => frame[slot] as Value;
-      }
-      case "global":
-        return this.#global(expression.name, expression.line);
-      case "varargs":
-        return (frame) => (frame[expression.slot.slot] as Value[])[0];
-      case "index": {
-        const member = this.#member(expression);
-        if (member !== undefined) return () => member;
-        const [table, key] = [this.#expression(expression.table), this.#expression(expression.key)];
-        const site = { line: expression.line, name: nameOf(expression.table) };
-        return (frame) => index(table(frame), key(frame), site);
-      }
-      case "call": {
-        const call = this.#call(expression);
-        return (frame) => first(call(frame));
-      }
-      case "unary":
-        return this.#unary(expression);
-      case "binary":
-        return this.#binary(expression);
-      case "concatenation": {
-        const operands = this.#list(expression.operands.map(single));
-        const { line } = expression;
-        const names = expression.operands.map(nameOf);
-        return (frame) => concatenate(operands(frame), line, names);
-      }
-      case "parentheses":
-        return this.#expression(expression.inner);
-      case "function":
-        return this.function(expression.code);
-      case "table":
-        return this.#table(expression);
-    }
-  }
-
-  /** The member of a library, which never changes. */
-  #member({ table, key, line }: Index): Value {
-    if (table.kind !== "global" || key.kind !== "constant") return undefined;
-    const library = this.#globals(table.name);
-    if (!(library instanceof Library)) return undefined;
-    machine.site = { line };
-    return library.get(key.value);
-  }
-
-  #global(name: string, line: number): Evaluate {
-    if (name === "KEYS" || name === "ARGV") return () => this.#globals(name);
-    const value = this.#globals(name);
-    if (value === undefined) throw new UnsupportedError(`the global variable '${name}'`, line);
-    return () => value;
-  }
-
-  #unary({ operator, operand, line }: Extract<Expression, { kind: "unary" }>): Evaluate {
-    const value = this.#expression(operand);
-    if (operator === "not") return (frame) => !isTrue(value(frame));
-    const site = { line, name: nameOf(operand) };
-    if (operator === "#") return (frame) => length(value(frame), site);
-    return (frame) => -arithmetic("*", value(frame), 1, line, [site.name]);
-  }
-
-  #binary({ operator, left, right, line }: Extract<Expression, { kind: "binary" }>): Evaluate {
-    const [a, b] = [this.#expression(left), this.#expression(right)];
-    switch (operator) {
-      case "and":
-        return (frame) => {
-          const value = a(frame);
-          return isTrue(value) ? b(frame) : value;
-        };
-      case "or":
-        return (frame) => {
-          const value = a(frame);
-          return isTrue(value) ? value : b(frame);
-        };
-      case "==":
-        if (right.kind === "constant") return equals(a, right.value, true);
-        return (frame) => a(frame) === b(frame);
-      case "~=":
-        if (right.kind === "constant") return equals(a, right.value, false);
-        return (frame) => a(frame) !== b(frame);
-      case "<":
-      case "<=":
-        return (frame) => compare(operator, a(frame), b(frame), line);
-      case ">":
-      case ">=": {
-        const turned = operator === ">" ? "<" : "<=";
-        return (frame) => {
-          const value = a(frame);
-          return compare(turned, b(frame), value, line);
-        };
-      }
-      default: {
-        const names = [nameOf(left), nameOf(right)];
-        return (frame) => arithmetic(operator, a(frame), b(frame), line, names);
-      }
-    }
-  }
-
-  #table({ items, fields, line }: Constructor): Evaluate {
-    if (fields.length === 0) {
-      const list = this.#list(items);
-      return (frame) => tableOf(list(frame));
-    }
-    const endsWithItem = fields.at(-1)![2] < items.length; // only this may be several values
-    const lists = items.map((item, at) =>
-      this.#list([endsWithItem && at === items.length - 1 ? item : single(item)])
-    );
-    const parts = fields.map(([key, value, at]) => {
-      return { key: this.#expression(key), value: this.#expression(value), at };
     });
-    return constructor(lists, parts, line);
   }
 
-  #call({ callee, method, args, line }: Call): EvaluateAll {
-    const site: Site = { line, name: nameOf(callee) };
-    const member = callee.kind === "index" && method === undefined && this.#member(callee);
-    const direct = member === REDIS_CALL ? call : member === REDIS_PCALL ? pcall : undefined;
-    const [name] = args;
-    if (direct && name?.kind === "constant") {
-      const words = this.#list(args.slice(1));
-      const { value } = name;
-      return (frame) => {
-        const rest = words(frame);
-        machine.site = site;
-        return direct(value, rest);
-      };
+  #unary(): Expression {
+    const operator = this.#token.kind;
+    if (!Object.hasOwn(UNARY, operator)) return this.#simple();
+    this.#next();
+    const { evaluate, constant: known, name } = this.#expression(UNARY_PRECEDENCE);
+    const site = { line: this.#line, name };
+    const operate = UNARY[operator];
+    if (operator === "-" && typeof known?.[0] === "number") return constant(-known[0]);
+    return { evaluate: (frame) => operate(evaluate(frame), site) };
+  }
+
+  #simple(): Expression {
+    const { kind, text } = this.#token;
+    switch (kind) {
+      case "nil":
+      case "true":
+      case "false":
+        this.#next();
+        return constant(kind === "nil" ? undefined : kind === "true");
+      case NUMBER:
+        this.#next();
+        return constant(Number(text));
+      case STRING:
+        this.#next();
+        return constant(text);
+      case "{":
+        return this.#table();
+      case "function":
+        this.#next();
+        return this.#function();
+      case "...":
+        throw this.#unsupported("'...'");
+      default:
+        return this.#suffixed();
     }
-    const list = this.#list(args);
-    if (method !== undefined) return this.#methodCall(callee, method, list, line);
-    const target = this.#expression(callee);
-    return (frame) => {
-      const called = target(frame);
-      const values = list(frame);
-      machine.site = site;
-      if (typeof called === "function") return called(values === NOTHING ? [] : values);
-      return raise(`attempt to call ${described(called, site.name)}`);
-    };
   }
 
-  #methodCall(
-    callee: Expression,
-    method: string,
-    args: (frame: Frame) => Value[],
-    line: number,
-  ): EvaluateAll {
-    const object = this.#expression(callee);
-    const at = { line, name: nameOf(callee) };
-    const site: Site = { line, name: `method '${method}'`, isMethod: true };
-    return (frame) => {
-      const self = object(frame);
-      const called = index(self, method, at);
-      const values = [self, ...args(frame)];
-      machine.site = site;
-      if (typeof called === "function") return called(values);
-      return raise(`attempt to call ${described(called, site.name)}`);
-    };
-  }
-}
-
-/** Runs the body of a loop over `ipairs`, without a list of results for each item. */
-function eachItem(
-  frame: Frame,
-  table: LuaTable,
-  declare: readonly ReturnType<typeof declaration>[],
-  run: Execute,
-): Outcome {
-  const [declareKey, declareItem] = declare;
-  for (let key = 1;; key++) {
-    const item = table.get(key);
-    if (item === undefined) return undefined;
-    step();
-    declareKey(frame, key);
-    declareItem?.(frame, item);
-    for (let at = 2; at < declare.length; at++) declare[at](frame, undefined);
-    const outcome = run(frame);
-    if (outcome === BREAK) return undefined;
-    if (outcome !== undefined) return outcome;
-  }
-}
-
-/** Sets a variable where it is declared: a new one each time. */
-function declaration({ slot, boxed }: Variable): (frame: Frame, value: Value) => undefined {
-  if (boxed) return (frame, value) => void (frame[slot] = { value });
-  return (frame, value) => void (frame[slot] = value);
-}
-
-/** Sets a variable that was declared before. */
-function assignment({ slot, boxed }: Variable): (frame: Frame, value: Value) => undefined {
-  if (boxed) return (frame, value) => void ((frame[slot] as Box).value = value);
-  return (frame, value) => void (frame[slot] = value);
-}
-
-/** Compares with a constant. */
-function equals(evaluate: Evaluate, value: Value, isEqual: boolean): Evaluate {
-  if (isEqual) return (frame) => evaluate(frame) === value;
-  return (frame) => evaluate(frame) !== value;
-}
-
-/** An operand of a list of operands: only its first value counts. */
-function single(expression: Expression): Expression {
-  return expression.kind === "call" || expression.kind === "varargs"
-    ? { kind: "parentheses", inner: expression }
-    : expression;
-}
-
-function isTrue(value: Value): boolean {
-  return value !== undefined && value !== false;
-}
-
-/**
- * How an error calls what an expression is: `local 'key'`; `undefined` if Lua has no name for it.
- */
-function nameOf(expression: Expression): string | undefined {
-  switch (expression.kind) {
-    case "variable": {
-      const { name, isUpvalue } = expression.variable;
-      return `${isUpvalue ? "upvalue" : "local"} '${name}'`;
+  #suffixed(): Expression {
+    let expression = this.#primary();
+    for (;;) {
+      const { kind } = this.#token;
+      if (kind === ".") {
+        this.#next();
+        expression = indexed(expression, constant(this.#expect(NAME).text), this.#line);
+      } else if (kind === "[") {
+        this.#next();
+        const key = this.#expression();
+        this.#expect("]");
+        expression = indexed(expression, key, this.#line);
+      } else if (kind === ":") {
+        this.#next();
+        const method = this.#expect(NAME).text;
+        const { line } = this.#token;
+        expression = methodCall(expression, method, this.#arguments(), line);
+      } else if (kind === "(") {
+        const { line } = this.#token;
+        expression = call(expression, this.#arguments(), line);
+      } else if (kind === STRING || kind === "{") {
+        throw this.#unsupported("a call without parentheses");
+      } else {
+        return expression;
+      }
     }
-    case "global":
-      return `global '${expression.name}'`;
-    case "index": {
-      const { key } = expression;
-      const isText = key.kind === "constant" && typeof key.value === "string";
-      return `field '${isText ? key.value : "?"}'`;
+  }
+
+  #primary(): Expression {
+    const token = this.#next();
+    if (token.kind === NAME) return this.#variable(token);
+    if (token.kind !== "(") {
+      this.#at--;
+      throw this.#unexpected();
     }
-    case "parentheses":
-      return nameOf(expression.inner);
-    default:
-      return undefined;
+    const { evaluate, name } = this.#expression();
+    this.#expect(")");
+    return { evaluate, ...(name === undefined ? {} : { name }) };
+  }
+
+  #arguments(): Expression[] {
+    const { line } = this.#expect("(");
+    // Lua refuses this, because it may be the begin of a statement.
+    if (line !== this.#tokens[this.#at - 2].line) {
+      throw new UnsupportedError("a call on two lines", line);
+    }
+    const args = this.#token.kind === ")" ? [] : this.#expressions();
+    this.#expect(")");
+    return args;
+  }
+
+  /** A list, or a table of fields. */
+  #table(): Expression {
+    const { line } = this.#expect("{");
+    const items: Expression[] = [];
+    const keys: Evaluate[] = [];
+    while (this.#token.kind !== "}") {
+      if (this.#skip("[")) {
+        keys.push(this.#expression().evaluate);
+        this.#expect("]");
+        this.#expect("=");
+      } else if (this.#token.kind === NAME && this.#tokens[this.#at + 1].kind === "=") {
+        keys.push(constant(this.#next().text).evaluate);
+        this.#next();
+      }
+      items.push(this.#expression());
+      if (!this.#skip(",") && !this.#skip(";")) break;
+    }
+    this.#expect("}");
+    if (keys.length === 0) return { evaluate: listTable(items) };
+    if (keys.length < items.length) throw this.#unsupported("items and fields in one table");
+    return { evaluate: fieldsTable(keys, items, { line }) };
+  }
+
+  /** A function, from its parameters on. */
+  #function(): Expression {
+    if (this.#scope.loops > 0) throw this.#unsupported("a function in a loop");
+    const scope: Scope = { visible: [], outer: this.#scope, size: 1, loops: 0 };
+    this.#scope = scope;
+    this.#expect("(");
+    if (this.#token.kind === "...") throw this.#unsupported("'...'");
+    const parameters = this.#token.kind === ")" ? [] : this.#names();
+    for (const name of parameters) this.#declare(name);
+    const body = this.#body(")");
+    this.#scope = scope.outer!;
+    return { evaluate: functionOf(parameters.length, scope.size, body) };
   }
 }

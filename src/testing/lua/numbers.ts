@@ -5,14 +5,11 @@
  */
 import { UnsupportedError, type Value } from "./values.ts";
 
-const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/iu;
-const HEXADECIMAL = /^([+-]?)(0x[\da-f]+)$/iu;
-/** What the C library also takes for a number. */
-const STRANGE = /^[+-]?(?:nan|inf|0x)/iu;
+const NUMERAL = /^[ \t-\r]*(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|0x[\da-f]{1,13})[ \t-\r]*$/iu;
+/** What the C library also takes for a number, or for the end of one. */
+const STRANGE = /\0|^[ \t-\r]*[+-]?(?:nan|inf|0x)/iu;
 /** How many digits of a number are looked at; JavaScript has no more. */
 const DIGITS = 100;
-/** Numbers from here on have no fraction. */
-const INTEGERS_FROM = 2 ** 53;
 /** How many digits `tostring` keeps. */
 const LUA_DIGITS = 14;
 /** Numbers from here on are not written by all their digits. */
@@ -22,13 +19,15 @@ const LUA_INTEGER_END = 1e14;
 export function toNumber(value: Value): number | undefined {
   if (typeof value === "number") return value;
   if (typeof value !== "string") return undefined;
-  if (DECIMAL.test(value)) return Number(value);
-  const text = value.split("\0", 1)[0].replace(/^[ \t-\r]+|[ \t-\r]+$/gu, "");
-  if (DECIMAL.test(text)) return Number(text);
-  const [, sign, digits] = HEXADECIMAL.exec(text) ?? [];
-  if (digits !== undefined) return sign === "-" ? -Number(digits) : Number(digits);
-  if (STRANGE.test(text)) throw new UnsupportedError(`the number '${text}'`);
-  return undefined;
+  if (NUMERAL.test(value)) return Number(value);
+  if (!STRANGE.test(value)) return undefined;
+  throw new UnsupportedError(`the number '${value.replace(/[^ -~]/gu, "?")}'`);
+}
+
+/** Text, or a number as text; `undefined` if a value is neither. */
+export function textOf(value: Value): string | undefined {
+  if (typeof value === "string") return value;
+  return typeof value === "number" ? numberText(value) : undefined;
 }
 
 /** A number as `tostring` and `..` write it. */
@@ -41,59 +40,36 @@ export function numberText(number: number): string {
 
 /** A number as `%.<digits>g` writes it. */
 export function general(number: number, digits: number): string {
-  const kept = Math.max(1, digits);
-  if (!Number.isFinite(number)) return infinite(number);
-  const { sign, text, exponent } = rounded(number, () => kept);
-  if (exponent >= -4 && exponent < kept) return sign + withoutZeros(pointed(text, exponent));
-  const mantissa = withoutZeros(pointed(text, 0));
-  const power = String(Math.abs(exponent)).padStart(2, "0");
-  return `${sign}${mantissa}e${exponent < 0 ? "-" : "+"}${power}`;
-}
-
-/** A number as `%.<decimals>f` writes it. */
-export function fixed(number: number, decimals: number): string {
-  if (decimals === 0 && Number.isSafeInteger(number) && !Object.is(number, -0)) {
-    return String(number);
-  }
-  if (!Number.isFinite(number)) return infinite(number);
-  if (Math.abs(number) >= INTEGERS_FROM) { // more digits than are looked at
-    return `${BigInt(number)}${decimals === 0 ? "" : `.${"0".repeat(decimals)}`}`;
-  }
-  const { sign, text, exponent } = rounded(number, (power) => power + 1 + decimals);
-  return sign + pointed(text, exponent).replace(/^[^.]*$/u, "$&.") // a point
-    .replace(/\.(\d*)$/u, (_, digits) => decimals === 0 ? "" : `.${digits.padEnd(decimals, "0")}`);
-}
-
-function infinite(number: number): string {
   if (Number.isNaN(number)) throw new UnsupportedError("the text of NaN");
-  return number < 0 ? "-inf" : "inf";
-}
-
-/** The digits of a number, rounded half to even, and the power of ten of the first. */
-function rounded(number: number, keep: (exponent: number) => number) {
-  const [digits, power] = Math.abs(number).toExponential(DIGITS).split("e");
-  const all = digits.replace(".", "");
-  let exponent = Number(power);
-  const count = Math.max(0, keep(exponent));
-  let text = all.slice(0, count);
-  const rest = keep(exponent) < 0 ? "0" : all.slice(count);
-  const isOdd = Number(text.at(-1) ?? 0) % 2 === 1;
-  if (rest > "5" && !/^50*$/u.test(rest) || isOdd && rest[0] === "5") {
-    const next = String(BigInt(text || "0") + 1n).padStart(count, "0");
-    if (next.length > count) exponent++;
-    text = next;
-  }
+  if (!Number.isFinite(number)) return number < 0 ? "-inf" : "inf";
   const sign = number < 0 || Object.is(number, -0) ? "-" : "";
-  return { sign, text: text || "0", exponent: text ? exponent : 0 };
+  let [text, power] = exponential(number, digits - 1);
+  const [all, allPower] = exponential(number, DIGITS);
+  // Of two that are as near, C takes the even one, and JavaScript the greater.
+  const isTie = /^50*$/u.test(all.slice(digits)) && Number(all[digits - 1]) % 2 === 0;
+  if (isTie) [text, power] = [all.slice(0, digits), allPower];
+  text = text.replace(/0+$/u, "");
+  if (power < -4 || power >= digits) {
+    const fraction = text.length > 1 ? `.${text.slice(1)}` : "";
+    const exponent = String(Math.abs(power)).padStart(2, "0");
+    return `${sign}${text[0]}${fraction}e${power < 0 ? "-" : "+"}${exponent}`;
+  }
+  if (power < 0) return `${sign}0.${"0".repeat(-power - 1)}${text}`;
+  const whole = text.slice(0, power + 1).padEnd(power + 1, "0");
+  return sign + whole + (text.length > power + 1 ? `.${text.slice(power + 1)}` : "");
 }
 
-/** Digits with a point behind the one of 10⁰. */
-function pointed(digits: string, exponent: number): string {
-  if (exponent < 0) return `0.${"0".repeat(-exponent - 1)}${digits}`;
-  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, "0");
-  return digits.length > exponent + 1 ? `${whole}.${digits.slice(exponent + 1)}` : whole;
+/** The digits of a number without its sign, and the power of ten of the first. */
+function exponential(number: number, decimals: number): [digits: string, power: number] {
+  const [digits, power] = Math.abs(number).toExponential(decimals).split("e");
+  return [digits.replace(".", ""), Number(power)];
 }
 
-function withoutZeros(text: string): string {
-  return text.includes(".") ? text.replace(/\.?0+$/u, "") : text;
+/** A number as `%.0f` writes it. */
+export function fixed(number: number): string {
+  if (!Number.isFinite(number)) throw new UnsupportedError("'%.0f' of such a number");
+  // Of two that are as near, C takes the even one.
+  const whole = Math.abs(number % 1) === 0.5 ? 2 * Math.round(number / 2) : Math.round(number);
+  if (Number.isSafeInteger(whole)) return Object.is(whole, -0) ? "-0" : String(whole);
+  return String(BigInt(whole));
 }

@@ -3,10 +3,11 @@
  *
  * @module
  */
-import { numberText, toNumber } from "./numbers.ts";
-import { STRING_METHODS } from "./string_library.ts";
+import { textOf, toNumber } from "./numbers.ts";
+import { STRING } from "./libraries.ts";
 import {
   bounded,
+  isTrue,
   LuaTable,
   machine,
   raise,
@@ -16,17 +17,46 @@ import {
   type Value,
 } from "./values.ts";
 
-/** What an error calls an operand. */
-type Name = string | undefined;
+/** Where an operator with two operands stands, and what an error calls these. */
+export interface OperatorSite extends Site {
+  readonly names: readonly [left: string | undefined, right: string | undefined];
+}
+
+type Operator = (a: Value, b: Value, site: OperatorSite) => Value;
+
+/** The operators with two operands that evaluate both. */
+export const BINARY: Readonly<Record<string, Operator>> = {
+  "==": (a, b) => a === b,
+  "~=": (a, b) => a !== b,
+  "<": (a, b, site) => isComparable(a, b, site) && a! < b!,
+  "<=": (a, b, site) => isComparable(a, b, site) && a! <= b!,
+  // Lua turns these around.
+  ">": (a, b, site) => isComparable(b, a, site) && b! < a!,
+  ">=": (a, b, site) => isComparable(b, a, site) && b! <= a!,
+  "..": concatenate,
+  "+": arithmetic((a, b) => a + b),
+  "-": arithmetic((a, b) => a - b),
+  "*": arithmetic((a, b) => a * b),
+  "/": arithmetic((a, b) => a / b),
+  "%": arithmetic((a, b) => a - Math.floor(a / b) * b),
+  "^": arithmetic(power),
+};
+
+/** The operators with one operand. */
+export const UNARY: Readonly<Record<string, (value: Value, site: Site) => Value>> = {
+  "not": (value) => !isTrue(value),
+  "-": (value, site) => -number(value, site, site.name),
+  "#": (value, site) => {
+    if (typeof value === "string") return value.length;
+    machine.site = site;
+    return value instanceof LuaTable ? value.items.length : refuse("get length of", value, site);
+  },
+};
 
 /** `container[key]`. */
 export function index(container: Value, key: Value, site: Site): Value {
-  if (container instanceof LuaTable) return container.get(key);
-  if (typeof container === "string") {
-    machine.site = site;
-    return STRING_METHODS.get(key);
-  }
-  return refuse("index", container, site.line, site.name);
+  if (container instanceof LuaTable) return container.get(key, site);
+  return typeof container === "string" ? STRING.get(key, site) : refuse("index", container, site);
 }
 
 /** `container[key] = value`. */
@@ -34,105 +64,52 @@ export function setIndex(container: Value, key: Value, value: Value, site: Site)
   machine.site = site;
   if (container instanceof LuaTable) container.set(key, value);
   else if (typeof container === "string") throw new UnsupportedError("the field of a string");
-  else refuse("index", container, site.line, site.name);
+  else refuse("index", container, site);
 }
 
-/** `#value`. */
-export function length(value: Value, site: Site): number {
-  if (typeof value === "string") return value.length;
+/** Raises an error about a value that an operation cannot take. */
+export function refuse(action: string, value: Value, site: Site, name = site.name): never {
+  const type = `a ${typeName(value)} value`;
+  return raise(`attempt to ${action} ${name === undefined ? type : `${name} (${type})`}`, site);
+}
+
+function arithmetic(compute: (a: number, b: number, site: Site) => number): Operator {
+  return (a, b, site) => {
+    if (typeof a === "number" && typeof b === "number") return compute(a, b, site);
+    const [left, right] = [number(a, site, site.names[0]), number(b, site, site.names[1])];
+    return compute(left, right, site);
+  };
+}
+
+function number(value: Value, site: Site, name: string | undefined): number {
   machine.site = site;
-  if (value instanceof LuaTable) return value.length;
-  return refuse("get length of", value, site.line, site.name);
-}
-
-/** `a + b` and the like. */
-export function arithmetic(
-  operator: string,
-  a: Value,
-  b: Value,
-  line: number,
-  names: readonly Name[],
-): number {
-  if (typeof a === "number" && typeof b === "number") return computed(operator, a, b, line);
-  machine.site = { line };
-  const [left, right] = [toNumber(a), toNumber(b)];
-  if (left === undefined) return refuse("perform arithmetic on", a, line, names[0]);
-  if (right === undefined) return refuse("perform arithmetic on", b, line, names[1]);
-  return computed(operator, left, right, line);
-}
-
-function computed(operator: string, a: number, b: number, line: number): number {
-  switch (operator) {
-    case "+":
-      return a + b;
-    case "-":
-      return a - b;
-    case "*":
-      return a * b;
-    case "/":
-      return a / b;
-    case "%":
-      return a - Math.floor(a / b) * b;
-    default:
-      return power(a, b, line);
-  }
+  return toNumber(value) ?? refuse("perform arithmetic on", value, site, name);
 }
 
 /**
  * Runtimes differ in the last digit of a power, unless it is an integer that a number holds
  * exactly.
  */
-export function power(a: number, b: number, line: number): number {
+function power(a: number, b: number, { line }: Site): number {
   const result = a ** b;
   const isExact = Number.isSafeInteger(result) || a === 2 && Number.isFinite(result);
   if (isExact && Number.isInteger(a) && Number.isInteger(b) && b >= 0) return result;
   throw new UnsupportedError("a power that is no safe integer", line);
 }
 
-/** `a < b` or `a <= b`. */
-export function compare(operator: "<" | "<=", a: Value, b: Value, line: number): boolean {
-  if (
-    typeof a === "number" && typeof b === "number" || typeof a === "string" && typeof b === "string"
-  ) {
-    return operator === "<" ? a < b : a <= b;
-  }
+/** Whether the values have one type and can be compared; raises an error if not. */
+function isComparable(a: Value, b: Value, site: Site): boolean {
+  const type = typeof a;
+  if (type === typeof b && (type === "number" || type === "string")) return true;
   const [left, right] = [typeName(a), typeName(b)];
   const types = left === right ? `two ${left} values` : `${left} with ${right}`;
-  return raise(`attempt to compare ${types}`, { line });
+  return raise(`attempt to compare ${types}`, site);
 }
 
-/** `a .. b .. c`, from the right. */
-export function concatenate(
-  operands: readonly Value[],
-  line: number,
-  names: readonly Name[],
-): string {
-  let text = "";
-  for (let at = operands.length - 1; at >= 0; at--) {
-    const operand = operands[at];
-    if (typeof operand === "string") text = operand + text;
-    else if (typeof operand === "number") text = numberText(operand) + text;
-    else {
-      // Of the last two, the first is looked at before the second.
-      const isLast = at === operands.length - 1;
-      const wrong = isLast && !isText(operands[at - 1]) ? at - 1 : at;
-      return refuse("concatenate", operands[wrong], line, names[wrong]);
-    }
-  }
-  machine.site = { line };
-  return bounded(text);
-}
-
-function isText(value: Value): boolean {
-  return typeof value === "string" || typeof value === "number";
-}
-
-function refuse(action: string, value: Value, line: number, name: Name): never {
-  return raise(`attempt to ${action} ${described(value, name)}`, { line });
-}
-
-/** A value that an operation cannot take, as an error says it. */
-export function described(value: Value, name: Name): string {
-  const type = `a ${typeName(value)} value`;
-  return name === undefined ? type : `${name} (${type})`;
+function concatenate(a: Value, b: Value, site: OperatorSite): string {
+  machine.site = site;
+  const [left, right] = [textOf(a), textOf(b)];
+  if (left === undefined) return refuse("concatenate", a, site, site.names[0]);
+  if (right === undefined) return refuse("concatenate", b, site, site.names[1]);
+  return bounded(left + right);
 }

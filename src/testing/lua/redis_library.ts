@@ -3,20 +3,9 @@
  *
  * @module
  */
-import {
-  CommandError,
-  Double,
-  fromByteString,
-  type Reply,
-  Status,
-  Verbatim,
-} from "../server/replies.ts";
+import { CommandError, Double, type Reply, Status, Verbatim } from "../server/replies.ts";
 import { general } from "./numbers.ts";
-import { sha1 } from "./sha1.ts";
-import { Library, LuaError, LuaTable, UnsupportedError, type Value } from "./values.ts";
-
-/** Executes a command of a script; throws the {@linkcode CommandError} of one that fails. */
-export type CallCommand = (name: string, args: string[]) => Reply;
+import { Library, LuaError, LuaTable, machine, UnsupportedError, type Value } from "./values.ts";
 
 /** How many digits a number has at most as the argument of a command. */
 const ARGUMENT_DIGITS = 17;
@@ -25,98 +14,57 @@ const REPLY_DEPTH_MAX = 100;
 /** Fields by which a table stands for a reply of RESP3. */
 const RESP3_FIELDS = ["double", "map", "set", "big_number", "verbatim_string"];
 
-/** Executes the commands of the script that runs. */
-let callCommand: CallCommand;
-
-/** Runs a script whose commands are executed by `call`. Runs may be nested. */
-export function runWith<T>(call: CallCommand, run: () => T): T {
-  const before = callCommand;
-  callCommand = call;
-  try {
-    return run();
-  } finally {
-    callCommand = before;
-  }
-}
-
 /** The library. */
-export const REDIS = new Library("redis", {
-  call: ([name, ...args]) => call(name, args),
-  pcall: ([name, ...args]) => pcall(name, args),
-  error_reply: ([text, ...rest]) => {
-    if (typeof text !== "string" || rest.length > 0) {
-      return errorTable("ERR wrong number or type of arguments");
-    }
-    const [, code = "ERR", message] = /^-?(?:([^ ]*) )?([^]*)$/u.exec(text.split("\0", 1)[0])!;
-    return errorTable(`${code} ${message.replace(/^[\r\n]+|[\r\n]+$/gu, "")}`);
+export const REDIS: Library = new Library("redis", {
+  call: (args) => {
+    const reply = replyTo(args);
+    if (reply instanceof CommandError) throw new LuaError(toValue(reply));
+    return toValue(reply);
+  },
+  pcall: (args) => toValue(replyTo(args)),
+  error_reply: (args) => {
+    const [, code = "ERR", message] = /^-?(?:([^ ]*) )?([^]*)$/u.exec(
+      textOf(args).split("\0", 1)[0],
+    )!;
+    return tableWith("err", `${code} ${message.replace(/^[\r\n]+|[\r\n]+$/gu, "")}`);
   },
   replicate_commands: () => true,
-  sha1hex: (args) => {
-    if (args.length !== 1) throw new LuaError(errorTable("ERR wrong number of arguments"));
-    return sha1(fromByteString(wordOf(args[0]) ?? ""));
-  },
-  status_reply: ([text, ...rest]) => {
-    if (typeof text !== "string" || rest.length > 0) {
-      return errorTable("ERR wrong number or type of arguments");
-    }
-    return tableWith("ok", text);
-  },
+  status_reply: (args) => tableWith("ok", textOf(args)),
 });
 
-/** `redis.call`. */
-export function call(name: Value, args: Value[]): Value {
+/** The reply to a command, which may be an error. */
+function replyTo(words: Value[]): Reply {
   try {
-    return toValue(callCommand(commandName(name), wordsOf(args)));
+    if (words.length === 0) {
+      throw new CommandError("ERR Please specify at least one argument for this redis lib call");
+    }
+    for (let at = 0; at < words.length; at++) words[at] = wordOf(words[at]);
+    return machine.call(words[0] as string, words.slice(1) as string[]);
   } catch (error) {
-    throw error instanceof CommandError ? new LuaError(errorTable(error.message)) : error;
-  }
-}
-
-/** `redis.pcall`. */
-export function pcall(name: Value, args: Value[]): Value {
-  try {
-    return toValue(callCommand(commandName(name), wordsOf(args)));
-  } catch (error) {
-    if (error instanceof CommandError) return errorTable(error.message);
+    if (error instanceof CommandError) return error;
     throw error;
   }
 }
 
-function commandName(name: Value): string {
-  if (typeof name === "string") return name;
-  if (name === undefined) {
-    throw new CommandError("ERR Please specify at least one argument for this redis lib call");
+/** A word of a command. */
+function wordOf(value: Value): string {
+  if (typeof value === "string") return value;
+  if (typeof value !== "number") {
+    throw new CommandError("ERR Lua redis lib command arguments must be strings or integers");
   }
-  return wordsOf([name])[0];
-}
-
-function wordsOf(args: Value[]): string[] {
-  for (let at = 0; at < args.length; at++) {
-    if (typeof args[at] === "string") continue;
-    const word = wordOf(args[at]);
-    if (typeof word !== "string") {
-      throw new CommandError("ERR Lua redis lib command arguments must be strings or integers");
-    }
-    args[at] = word;
-  }
-  return args as string[];
-}
-
-function wordOf(value: Value): string | undefined {
-  if (typeof value !== "number") return value as string | undefined;
   if (Number.isSafeInteger(value) && !Object.is(value, -0)) return String(value);
   return general(value, ARGUMENT_DIGITS);
+}
+
+/** The only argument, which is text. */
+function textOf([text, ...rest]: Value[]): string {
+  if (typeof text === "string" && rest.length === 0) return text;
+  throw new UnsupportedError("an error or a status that is no text");
 }
 
 function tableWith(field: string, value: Value): LuaTable {
   const table = new LuaTable();
   table.set(field, value);
-  return table;
-}
-
-function errorTable(message: string): LuaTable {
-  const table = tableWith("err", message);
-  table.set("ignore_error_stats_update", true); // servers have it too
   return table;
 }
 
@@ -129,9 +77,10 @@ function toValue(reply: Reply): Value {
       reply.every((item) => typeof item === "string") ? reply : reply.map(toValue),
     );
   }
+  if (reply instanceof CommandError) return tableWith("err", reply.message);
   if (reply instanceof Status) return tableWith("ok", reply.text);
   if (reply instanceof Double || reply instanceof Verbatim) return reply.text;
-  throw new UnsupportedError("a command with such a reply");
+  throw new UnsupportedError("the reply of such a command");
 }
 
 /** What a script returns, as a reply. */
@@ -149,6 +98,9 @@ export function toReply(value: Value, depth = 0): Reply {
   if (typeof status === "string") return new Status(toText(status));
   if (RESP3_FIELDS.some((field) => value.get(field) !== undefined)) {
     throw new UnsupportedError("a reply of RESP3");
+  }
+  if (value.get(value.list.length + 1) !== undefined) {
+    throw new UnsupportedError("a reply that was not filled from 1 on");
   }
   return value.list.map((item) => toReply(item, depth + 1));
 }

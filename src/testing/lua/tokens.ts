@@ -8,9 +8,8 @@ import { UnsupportedError } from "./values.ts";
 /** A token: a keyword or a sign by its own text, else what it is. */
 export interface Token {
   readonly kind: string;
-  /** The name, or the text of a string. */
+  /** Its text; that of a string without quotes. */
   readonly text: string;
-  readonly number: number;
   /** The line in which it ends, from 1. */
   readonly line: number;
 }
@@ -22,15 +21,20 @@ const KEYWORDS = new Set(
   ("and break do else elseif end false for function if in local nil not or repeat return then " +
     "true until while").split(" "),
 );
-const SPACE = /[ \t-\r]+|--(?!\[=*\[)[^\n]*/uy;
-const LONG = /(--)?\[(=*)\[\n?([^]*?)\]\2\]/uy;
-const WORD = /[A-Za-z_]\w*/uy;
-const NUMERAL = /(?:0x[\da-f]{1,13}|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(?![\w.])/iuy;
-const QUOTED = /(["'])((?:\\[^]|(?!\1)[^\\\r\n])*)\1/uy;
-const SIGN = /\.{1,3}|[<>=~]=|[-+*/%^#<>=(){}[\];:,]/uy;
-const ESCAPE = /\\(\d{1,3}|[^])/gu;
+/** A token, or what stands between tokens. */
+const TOKEN = new RegExp(
+  [
+    /[ \t-\r]+|--(?!\[=*\[)[^\n]*/u,
+    /(?<comment>--)?\[(?<level>=*)\[\n?(?<long>[^]*?)\]\k<level>\]/u,
+    /(?<word>[A-Za-z_]\w*)/u,
+    /(?<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])/u,
+    /(?<quote>["'])(?<quoted>(?:\\[^]|(?!\k<quote>)[^\\\r\n])*)\k<quote>/u,
+    /(?<sign>\.{1,3}|[<>=~]=|[-+*\/%^#<>=(){}[\];:,])/u,
+  ].map(({ source }) => source).join("|"),
+  "uy",
+);
 const ESCAPES: Readonly<Record<string, string>> = {
-  ...{ a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" },
+  ...{ n: "\n", r: "\r", t: "\t", "\\": "\\", '"': '"', "'": "'" },
 };
 
 /**
@@ -42,48 +46,33 @@ const ESCAPES: Readonly<Record<string, string>> = {
  */
 export function tokensOf(source: string): Token[] {
   const tokens: Token[] = [];
-  let at = 0;
   let line = 1;
-  const take = (pattern: RegExp) => {
-    pattern.lastIndex = at;
-    const match = pattern.exec(source);
-    if (!match) return undefined;
-    at = pattern.lastIndex;
-    for (const byte of match[0]) if (byte === "\n") line++;
-    return match;
-  };
-  const add = (kind: string, text = "", number = 0) => tokens.push({ kind, text, number, line });
-  while (at < source.length) {
-    if (take(SPACE)) continue;
-    let match = take(LONG);
-    if (match) {
-      if (match[1] !== undefined) continue;
-      if (match[3].includes("\r")) {
-        throw new UnsupportedError("a carriage return in a string", line);
-      }
-      add(STRING, match[3]);
-    } else if ((match = take(WORD))) {
-      if (KEYWORDS.has(match[0])) add(match[0]);
-      else add(NAME, match[0]);
-    } else if ((match = take(NUMERAL))) {
-      add(NUMBER, "", Number(match[0]));
-    } else if ((match = take(QUOTED))) {
-      add(STRING, unescaped(match[2], line));
-    } else if ((match = take(SIGN))) {
-      add(match[0]);
-    } else {
-      throw new UnsupportedError(`'${source[at].replace(/[^!-~]/u, "?")}' begins no token`, line);
+  const add = (kind: string, text: string) => tokens.push({ kind, text, line });
+  for (let at = 0; at < source.length; at = TOKEN.lastIndex) {
+    TOKEN.lastIndex = at;
+    const match = TOKEN.exec(source);
+    if (!match) {
+      const [text] = /^\S{1,20}/u.exec(source.slice(at))!;
+      throw new UnsupportedError(`'${text.replace(/[^ -~]/gu, "?")}' at this place`, line);
     }
+    line += match[0].split("\n").length - 1;
+    const { comment, long, word, number, quoted, sign } = match.groups!;
+    if (long?.includes("\r") && !comment) {
+      throw new UnsupportedError("a carriage return in a string", line);
+    }
+    if (long !== undefined && !comment) add(STRING, long);
+    if (word !== undefined) add(KEYWORDS.has(word) ? word : NAME, word);
+    if (number !== undefined) add(NUMBER, number);
+    if (quoted !== undefined) add(STRING, unescaped(quoted, line));
+    if (sign !== undefined) add(sign, sign);
   }
-  add(END);
+  add(END, "the end");
   return tokens;
 }
 
 function unescaped(text: string, line: number): string {
-  return text.replace(ESCAPE, (_, escaped: string) => {
-    if (!/^\d/u.test(escaped)) return ESCAPES[escaped] ?? escaped;
-    const code = Number(escaped);
-    if (code > 255) throw new UnsupportedError(`the escape sequence '\\${escaped}'`, line);
-    return String.fromCharCode(code);
+  return text.replace(/\\([^])/gu, (sequence, escaped: string) => {
+    if (Object.hasOwn(ESCAPES, escaped)) return ESCAPES[escaped];
+    throw new UnsupportedError(`the escape sequence '${sequence.replace("\n", "\\n")}'`, line);
   });
 }

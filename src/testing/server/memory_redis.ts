@@ -63,11 +63,20 @@ export interface MemoryRestartOptions {
  *
  * It replies with an error to every other command.
  *
- * Scripts are compiled from their sources: statements, functions, the libraries `string`, `table`
- * and `math`, and `redis`. What a script uses beyond that (metatables, coroutines, `pcall`,
- * `cjson`, …) and what no other implementation can know (the order of a table's fields, the length
- * of a table with holes) is an error that names the line and the construct, so a script is never
- * answered otherwise than by Redis. A script may have 64 KiB and take five million steps.
+ * Scripts are compiled from their sources, which may have these parts of Lua 5.1:
+ *
+ * - all statements, but `for … in` only with `ipairs` and with `pairs` of a list, and no global
+ *   variables
+ * - functions, but without `...`, and not created in a loop
+ * - `error`, `tonumber`, `tostring`, `type`, `unpack`
+ * - `math.abs`, `ceil`, `floor`, `huge`, `max`, `min`
+ * - `string.find`, `format` (`%s`, `%d`, `%.0f`), `len`, `match`, `sub`
+ * - `table.concat`, `insert` (at the end)
+ * - `redis.call`, `pcall`, `error_reply`, `replicate_commands`, `status_reply`
+ *
+ * Anything else, and what depends on the order of a table's fields or on the length of a table with
+ * holes, is an error that names the line and the construct: so a script is never answered otherwise
+ * than by Redis. A script may have 64 KiB and take five million steps.
  *
  * It has no timer and no socket, so it need not be closed. {@linkcode startNodes} starts servers on
  * the network.

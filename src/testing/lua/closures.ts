@@ -1,0 +1,381 @@
+/**
+ * What the compiler makes of expressions and statements: closures.
+ *
+ * A *frame* has the variables of one call, each in its slot; in slot 0 is the frame of the call in
+ * which the function was created. A loop has one frame for all its iterations, where Lua has new
+ * variables for each: so no function can be created in a loop.
+ *
+ * @module
+ */
+import { toNumber } from "./numbers.ts";
+import { BINARY, index, type OperatorSite, refuse, setIndex } from "./operators.ts";
+import {
+  enter,
+  first,
+  isTrue,
+  Library,
+  type LuaFunction,
+  LuaTable,
+  machine,
+  raise,
+  type Result,
+  type Site,
+  step,
+  typeName,
+  UnsupportedError,
+  type Value,
+} from "./values.ts";
+
+/** The frame of the enclosing function, and the variables. */
+type Frame = [Frame | undefined, ...Value[]];
+export type Evaluate = (frame: Frame) => Value;
+/**
+ * Executes a statement: `undefined` if the next one follows, {@linkcode BREAK}, or what the
+ * function returns.
+ */
+export type Execute = (frame: Frame) => undefined | typeof BREAK | Result;
+/** Evaluates the table and the key of what is set, and returns what sets it. */
+export type Target = (frame: Frame) => (value: Value) => void;
+
+/** An expression that has been read. */
+export interface Expression {
+  readonly evaluate: Evaluate;
+  /** All values, if there may be none or several. */
+  readonly evaluateAll?: (frame: Frame) => Result;
+  /** What an error calls it. */
+  readonly name?: string;
+  /** The value, in a list, if that never changes. */
+  readonly constant?: readonly [Value];
+  /** Makes a function that sets it, if that is possible. */
+  readonly target?: Target;
+}
+
+/** How a `break` ends a statement. */
+export const BREAK: unique symbol = Symbol("break");
+/** What a function returns that returns nil: `undefined` means that nothing was returned yet. */
+const NIL: Value[] = [undefined];
+
+// Statements
+
+/** Executes statements one after the other. */
+export function sequence(statements: readonly Execute[]): Execute {
+  if (statements.length === 1) return statements[0];
+  return (frame) => {
+    for (let at = 0; at < statements.length; at++) {
+      const outcome = statements[at](frame);
+      if (outcome !== undefined) return outcome;
+    }
+    return undefined;
+  };
+}
+
+/** `local a, b = …`. */
+export function locals(slots: readonly number[], values: readonly Expression[]): Execute {
+  if (slots.length === 1 && values.length === 1) {
+    const [[slot], [{ evaluate }]] = [slots, values];
+    return (frame) => void (frame[slot] = evaluate(frame));
+  }
+  const all = listOf(values);
+  return (frame) => {
+    const list = all(frame);
+    for (let at = 0; at < slots.length; at++) frame[slots[at]] = list[at];
+  };
+}
+
+/** `a, b[c] = …`: tables and keys are evaluated before the values. */
+export function assignment(targets: readonly Target[], values: readonly Expression[]): Execute {
+  if (targets.length === 1 && values.length === 1) {
+    const [[target], [{ evaluate }]] = [targets, values];
+    return (frame) => {
+      const set = target(frame);
+      set(evaluate(frame));
+    };
+  }
+  const all = listOf(values);
+  return (frame) => {
+    const setters = targets.map((target) => target(frame));
+    const list = all(frame);
+    // Lua assigns the last one first.
+    for (let at = setters.length - 1; at >= 0; at--) setters[at](list[at]);
+  };
+}
+
+/** `if … elseif … else … end`. */
+export function choice(
+  tests: readonly Evaluate[],
+  blocks: readonly Execute[],
+  otherwise: Execute | undefined,
+): Execute {
+  return (frame) => {
+    for (let at = 0; at < tests.length; at++) {
+      if (isTrue(tests[at](frame))) return blocks[at](frame);
+    }
+    return otherwise?.(frame);
+  };
+}
+
+/** `while … do … end`. */
+export function whileLoop(test: Evaluate, body: Execute, site: Site): Execute {
+  return (frame) => {
+    while (isTrue(test(frame))) {
+      step(site);
+      const outcome = body(frame);
+      if (outcome === BREAK) break;
+      if (outcome !== undefined) return outcome;
+    }
+    return undefined;
+  };
+}
+
+/** `repeat … until …`. */
+export function repeatLoop(body: Execute, test: Evaluate, site: Site): Execute {
+  return (frame) => {
+    do {
+      step(site);
+      const outcome = body(frame);
+      if (outcome === BREAK) break;
+      if (outcome !== undefined) return outcome;
+    } while (!isTrue(test(frame)));
+    return undefined;
+  };
+}
+
+/** `for … = from, to, by do … end`. */
+export function numericLoop(
+  slot: number,
+  limits: readonly Evaluate[],
+  body: Execute,
+  site: Site,
+): Execute {
+  return (frame) => {
+    const [from, to, by = 1] = limits.map((limit) => limit(frame)).map((value, at) =>
+      toNumber(value) ??
+        raise(`'for' ${["initial value", "limit", "step"][at]} must be a number`, site)
+    );
+    for (let number = from; by > 0 ? number <= to : to <= number; number += by) {
+      step(site);
+      frame[slot] = number;
+      const outcome = body(frame);
+      if (outcome === BREAK) break;
+      if (outcome !== undefined) return outcome;
+    }
+    return undefined;
+  };
+}
+
+/** `for key, item in ipairs(…) do … end`, or `pairs` of a list. */
+export function listLoop(
+  how: string,
+  evaluate: Evaluate,
+  [keySlot, itemSlot]: readonly number[],
+  body: Execute,
+  site: Site,
+): Execute {
+  return (frame) => {
+    const table = evaluate(frame);
+    if (!(table instanceof LuaTable)) {
+      return raise(`bad argument #1 to '${how}' (table expected, got ${typeName(table)})`, site);
+    }
+    const { length } = table.list;
+    for (let key = 1;; key++) {
+      step(site);
+      if (how === "pairs" && !(table.isList && table.list.length === length)) {
+        throw new UnsupportedError("'pairs' of a table that is no list, or changes its length");
+      }
+      const item = table.get(key);
+      if (item === undefined) return undefined;
+      frame[keySlot] = key;
+      if (itemSlot !== undefined) frame[itemSlot] = item;
+      const outcome = body(frame);
+      if (outcome === BREAK) return undefined;
+      if (outcome !== undefined) return outcome;
+    }
+  };
+}
+
+/** `return …`, with at least one value. */
+export function returned(values: readonly Expression[]): Execute {
+  if (values.length > 1) return listOf(values);
+  const evaluate = values[0].evaluateAll ?? values[0].evaluate;
+  return (frame) => {
+    const result = evaluate(frame);
+    return result === undefined ? NIL : result;
+  };
+}
+
+// Expressions
+
+/** A value that never changes. */
+export function constant(value: Value): Expression {
+  return { evaluate: () => value, constant: [value] };
+}
+
+/** A variable of this function, or of the one so many levels further out. */
+export function variable(depth: number, slot: number, name: string): Expression {
+  if (depth === 0) {
+    return {
+      evaluate: (frame) => frame[slot] as Value,
+      name: `local '${name}'`,
+      target: (frame) => (value) => void (frame[slot] = value),
+    };
+  }
+  const frameOf = (frame: Frame) => {
+    for (let level = 0; level < depth; level++) frame = frame[0]!;
+    return frame;
+  };
+  return {
+    evaluate: depth === 1
+      ? (frame) => frame[0]![slot] as Value
+      : (frame) => frameOf(frame)[slot] as Value,
+    name: `upvalue '${name}'`,
+    target: (frame) => (value) => void (frameOf(frame)[slot] = value),
+  };
+}
+
+/** `table[key]`. */
+export function indexed(table: Expression, key: Expression, line: number): Expression {
+  const [known, text] = [table.constant?.[0], key.constant?.[0]];
+  const name = `field '${typeof text === "string" ? text : "?"}'`;
+  const site = { line, name: table.name };
+  if (known instanceof Library && key.constant) {
+    return { ...constant(known.get(text, site)), name };
+  }
+  return {
+    evaluate: (frame) => index(table.evaluate(frame), key.evaluate(frame), site),
+    name,
+    target: (frame) => {
+      const [container, at] = [table.evaluate(frame), key.evaluate(frame)];
+      return (value) => setIndex(container, at, value, site);
+    },
+  };
+}
+
+/** An operator with two operands. */
+export function binary(
+  operator: string,
+  { evaluate: left }: Expression,
+  { evaluate: right }: Expression,
+  site: OperatorSite,
+): Evaluate {
+  if (operator === "and" || operator === "or") {
+    const goesOn = operator === "and";
+    return (frame) => {
+      const value = left(frame);
+      return isTrue(value) === goesOn ? right(frame) : value;
+    };
+  }
+  const operate = BINARY[operator];
+  return (frame) => operate(left(frame), right(frame), site);
+}
+
+/** `callee(…)`. */
+export function call(callee: Expression, args: readonly Expression[], line: number): Expression {
+  const site: Site = { line, name: callee.name };
+  const [list, { evaluate }] = [listOf(args), callee];
+  const known = callee.constant?.[0];
+  if (typeof known === "function") {
+    return calling((frame) => {
+      const values = list(frame);
+      machine.site = site;
+      return known(values);
+    });
+  }
+  return calling((frame) => {
+    const called = evaluate(frame);
+    const values = list(frame);
+    machine.site = site;
+    return typeof called === "function" ? called(values) : refuse("call", called, site);
+  });
+}
+
+/** `object:method(…)`. */
+export function methodCall(
+  { evaluate, name }: Expression,
+  method: string,
+  args: readonly Expression[],
+  line: number,
+): Expression {
+  const objectSite = { line, name };
+  const site: Site = { line, name: `method '${method}'`, isMethod: true };
+  const list = listOf(args);
+  return calling((frame) => {
+    const object = evaluate(frame);
+    const called = index(object, method, objectSite);
+    const values = [object, ...list(frame)];
+    machine.site = site;
+    return typeof called === "function" ? called(values) : refuse("call", called, site);
+  });
+}
+
+function calling(evaluateAll: (frame: Frame) => Result): Expression {
+  return { evaluate: (frame) => first(evaluateAll(frame)), evaluateAll };
+}
+
+/** A function, which is created when this is evaluated. */
+export function functionOf(
+  parameters: number,
+  size: number,
+  body: Execute,
+): (outer: Frame | undefined) => LuaFunction {
+  return (outer) => (args) => {
+    enter();
+    const frame = new Array(size) as Frame;
+    frame[0] = outer;
+    for (let at = 0; at < parameters; at++) frame[at + 1] = args[at];
+    const result = body(frame);
+    machine.depth--;
+    return result === undefined ? [] : result as Result;
+  };
+}
+
+/** `{ a, b }`. */
+export function listTable(items: readonly Expression[]): Evaluate {
+  const all = listOf(items);
+  return (frame) => {
+    const list = all(frame);
+    if (!list.includes(undefined)) return new LuaTable(list);
+    const table = new LuaTable();
+    list.forEach((value, at) => value !== undefined && table.set(at + 1, value));
+    return table;
+  };
+}
+
+/** `{ a = b, [c] = d }`. */
+export function fieldsTable(
+  keys: readonly Evaluate[],
+  values: readonly Expression[],
+  site: Site,
+): Evaluate {
+  return (frame) => {
+    const table = new LuaTable();
+    for (let at = 0; at < keys.length; at++) {
+      const [key, value] = [keys[at](frame), values[at].evaluate(frame)];
+      machine.site = site;
+      if (typeof key === "number") {
+        throw new UnsupportedError("a number as a key in a table's braces");
+      }
+      table.set(key, value);
+    }
+    return table;
+  };
+}
+
+/** The values of several expressions: all of the last one, the first of each other. */
+function listOf(expressions: readonly Expression[]): (frame: Frame) => Value[] {
+  const evaluateRest = expressions.at(-1)?.evaluateAll;
+  const singles = expressions.slice(0, evaluateRest ? -1 : undefined)
+    .map(({ evaluate }) => evaluate);
+  const listOfSingles = (frame: Frame) => {
+    const list = new Array<Value>(singles.length);
+    for (let at = 0; at < singles.length; at++) list[at] = singles[at](frame);
+    return list;
+  };
+  if (!evaluateRest) return listOfSingles;
+  return (frame) => {
+    const list = listOfSingles(frame);
+    const rest = evaluateRest(frame);
+    if (!Array.isArray(rest)) list.push(rest);
+    else for (let at = 0; at < rest.length; at++) list.push(rest[at]);
+    return list;
+  };
+}
