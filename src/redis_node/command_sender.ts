@@ -15,7 +15,7 @@ import type { Operation } from "./scripts/script.ts";
 /** A command, and what it means for locks. */
 export interface LockCommand extends Command {
   readonly args: readonly string[];
-  /** The keys of locks that it is in order by: those that it names, or that a guard waits for. */
+  /** The keys of locks that it names; of one of a guard, those of the command ahead of it. */
   readonly keys: readonly string[];
   /** The request that it is for, and what it does for that. Missing: it is for none. */
   readonly request?: QuorumRequest;
@@ -23,7 +23,7 @@ export interface LockCommand extends Command {
 }
 
 /**
- * Sends commands to one server. Commands about one key take effect in the order of the calls.
+ * Sends commands to one server. Those with a key in common take effect in the order of the calls.
  */
 export interface CommandSender {
   /** See {@linkcode QuorumNode.readyAtMs}. */
