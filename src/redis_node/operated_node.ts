@@ -96,15 +96,15 @@ local refused, tried = {}, {
   { 'ZSCORE', queue, '-' }, { 'INCR', fence }, { 'DECR', fence },
   { 'ZADD', 'hasp:readers:' .. key, 'XX', 1, '-' }, { 'ZADD', 'hasp:turn:' .. key, 'XX', 1, '-' },
 }
-local function isRefused(...)
-  local reply = redis.pcall(...)
+local function isRefusal(reply)
   return type(reply) == 'table' and reply.err
 end
-local deletes = not isRefused('DEL', key)
-local counts = deletes and not isRefused('DEL', fence)
+local deletes = not isRefusal(redis.pcall('DEL', key))
+local counts = deletes and not isRefusal(redis.pcall('DEL', fence))
 for number, words in ipairs(tried) do
   local isTried = words[2] ~= fence or counts
-  if isTried and isRefused(unpack(words)) or deletes and not counts and words[1] == 'INCR' then
+  local isRefused = isTried and isRefusal(redis.pcall(unpack(words)))
+  if isRefused or deletes and not counts and words[1] == 'INCR' then
     refused[#refused + 1] = number
   end
 end
