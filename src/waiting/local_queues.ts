@@ -29,8 +29,8 @@ import { ReleaseNotifications } from "./release_notifications.ts";
 
 /** Locks that are remembered as contended; the oldest is forgotten for one more. */
 const CONTENDED_MAX = 4_096;
-/** At least so many queues are removed from the map before it is copied: see `#remove`. */
-const REMOVED_MIN = 16;
+/** At least so many names without a queue are kept: see `#remove`. */
+const UNUSED_MIN = 16;
 
 /** The call that asks for a lock, or the lock itself once it is held; compared by identity. */
 export type Owner = object;
@@ -51,9 +51,10 @@ export class LocalQueue {
 
 /** All local queues of one client. */
 export class LocalQueues {
-  #queues: Map<string, LocalQueue> = new Map();
-  /** How many were removed since the map was last copied. */
-  #removed = 0;
+  /** By their names; a name that was used lately may have none. */
+  #queues: Map<string, LocalQueue | undefined> = new Map();
+  /** How many queues there are. */
+  #count = 0;
   /** The locks in shared mode that this client holds, by the names of their keys. */
   readonly #readers: Map<string, Set<Owner>> = new Map();
   readonly #contended: Map<string, ContendedResource> = new Map();
@@ -78,8 +79,10 @@ export class LocalQueues {
   /** Makes `caller` the first call, unless another call is; returns whether it is the first. */
   claim(localName: string, caller: Owner): boolean {
     const queue = this.#queues.get(localName);
-    if (!queue) this.#queues.set(localName, new LocalQueue(caller));
-    return !queue || queue.owner === caller;
+    if (queue) return queue.owner === caller;
+    this.#queues.set(localName, new LocalQueue(caller));
+    this.#count++;
+    return true;
   }
 
   /**
@@ -224,14 +227,17 @@ export class LocalQueues {
   }
 
   /**
-   * Removes a queue, and now and then copies the map, in constant time on average: V8 links each
-   * table that a map outgrows to the next one, so an old table keeps all later ones alive, with the
-   * locks that were in them, until the whole heap is collected.
+   * Removes a queue, and keeps its name: V8 searches all entries that were deleted from a map under
+   * one key, one by one, for the next one. Now and then copies what is used, in constant time on
+   * average: V8 links each table that a map outgrows to the next one, so an old table keeps all
+   * later ones alive, with the locks that were in them, until the whole heap is collected.
    */
   #remove(localName: string): void {
-    this.#queues.delete(localName);
-    if (++this.#removed < REMOVED_MIN + this.#queues.size) return;
-    this.#queues = new Map(this.#queues);
-    this.#removed = 0;
+    this.#queues.set(localName, undefined);
+    const unused = this.#queues.size - --this.#count;
+    if (unused < UNUSED_MIN + this.#count) return;
+    const used = new Map<string, LocalQueue>();
+    this.#queues.forEach((queue, name) => queue && used.set(name, queue));
+    this.#queues = used;
   }
 }
