@@ -100,6 +100,8 @@ export function checkAbilities(
   nodes: readonly Pick<QuorumNode, "name" | typeof ABILITIES[Ability]>[],
   needs: { readonly [Name in Ability]?: boolean | number },
 ): void {
+  const { fencing, adopt, list, restartGuardMs } = needs;
+  if (!fencing && !adopt && !list && !restartGuardMs) return; // as most, which the loops cost time
   for (const name in ABILITIES) {
     const ability = name as Ability;
     if (!needs[ability]) continue;
