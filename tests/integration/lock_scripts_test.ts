@@ -10,6 +10,7 @@ import * as semaphores from "redis-semaphore";
 import { encodeCommand, joinCommands } from "../../src/redis/encoder.ts";
 import { MemoryRedis, startNodes } from "../../src/testing/mod.ts";
 import { PEER_SCRIPTS } from "./random_commands.ts";
+import { rawReplies } from "../support/raw_replies.ts";
 import { testAsRedis70 as test } from "../support/as_redis_70.ts";
 import { startServer } from "../support/servers.ts";
 
@@ -112,20 +113,6 @@ const permits = fc.tuple(
   ...[word("1 2 v"), word("1 2 x"), word("v w"), word("60000 90000"), word("1700000000000 5000")],
 );
 
-/** The bytes of a real server, up to the reply to ECHO. */
-async function bytesOf(connection: Deno.TcpConn, commands: string[][]): Promise<string> {
-  const bytes = joinCommands([...commands, ["ECHO", "over"]].map((words) => encodeCommand(words)));
-  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
-  const buffer = new Uint8Array(64 * 1024);
-  let text = "";
-  while (!text.endsWith("$4\r\nover\r\n")) {
-    const count = await connection.read(buffer);
-    if (count === null) throw new Error("the server closed the connection");
-    text += new TextDecoder().decode(buffer.subarray(0, count));
-  }
-  return text.slice(0, -"$4\r\nover\r\n".length);
-}
-
 /** Lives are equal to a few milliseconds. */
 function comparable(replies: string): string {
   return replies.replace(
@@ -163,7 +150,7 @@ test("MemoryRedis runs the scripts of other lock libraries byte for byte as redi
       const all = [["FLUSHALL"], ...drawn as string[][], ["ZRANGE", "z", "0", "-1", "WITHSCORES"]];
       const bytes = joinCommands(all.map((words) => encodeCommand(words)));
       const actual = new TextDecoder().decode(new MemoryRedis().session().push(bytes));
-      assertEquals(comparable(actual), comparable(await bytesOf(connection, all)));
+      assertEquals(comparable(actual), comparable(await rawReplies(connection, all)));
     }),
     { seed: SEED, numRuns: SEQUENCES },
   );

@@ -15,6 +15,7 @@ import {
   REFUSABLE,
   REFUSED as NAMED,
 } from "./lua_programs.ts";
+import { rawReplies } from "../support/raw_replies.ts";
 import { testAsRedis70 as test } from "../support/as_redis_70.ts";
 import { startServer } from "../support/servers.ts";
 
@@ -26,37 +27,24 @@ const REFUSED = "-ERR MemoryRedis cannot run this script: line ";
 
 const latin1 = new TextDecoder("latin1");
 
-function evaluation(source: string): string[] {
-  return ["EVAL", source, String(KEYS.length), ...KEYS, ...ARGS];
-}
-
-function requests(source: string, ...rest: string[][]): Uint8Array {
-  const commands = [...PREPARED, evaluation(source), ...rest];
-  return joinCommands(commands.map((words) => encodeCommand(words)));
+function commandsOf(source: string): string[][] {
+  return [...PREPARED, ["EVAL", source, String(KEYS.length), ...KEYS, ...ARGS]];
 }
 
 /** What the server in memory answers to a program. */
 function memoryReply(source: string): string {
-  return lastReply(latin1.decode(new MemoryRedis().session().push(requests(source))));
+  const bytes = joinCommands(commandsOf(source).map((words) => encodeCommand(words)));
+  return lastReply(latin1.decode(new MemoryRedis().session().push(bytes)));
+}
+
+/** What a real server answers to a program. */
+async function serverReply(connection: Deno.TcpConn, source: string): Promise<string> {
+  return lastReply(await rawReplies(connection, commandsOf(source)));
 }
 
 /** Without the replies to what prepares the server. */
 function lastReply(replies: string): string {
   return replies.replace(/^\+OK\r\n\+OK\r\n\+OK\r\n:3\r\n/u, "");
-}
-
-/** What a real server answers to a program. */
-async function serverReply(connection: Deno.TcpConn, source: string): Promise<string> {
-  const bytes = requests(source, ["ECHO", "over"]);
-  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
-  const buffer = new Uint8Array(64 * 1024);
-  let text = "";
-  while (!text.endsWith("$4\r\nover\r\n")) {
-    const count = await connection.read(buffer);
-    if (count === null) throw new Error(`the server closed the connection: ${source}`);
-    text += latin1.decode(buffer.subarray(0, count));
-  }
-  return lastReply(text.slice(0, -"$4\r\nover\r\n".length));
 }
 
 test("scripts of MemoryRedis do in every single piece what redis-server does", async () => {

@@ -1,12 +1,11 @@
 /**
- * The commands about channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE, PUBSUB (CHANNELS, NUMSUB).
+ * The commands about channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE, PUBSUB NUMSUB.
  *
  * @module
  */
 import { Channels } from "../server/channels.ts";
-import { type Command, type CommandContext, type ServerState, wrongArity } from "./command.ts";
+import type { Command, CommandContext, ServerState } from "./command.ts";
 import { Notices, type Reply } from "../server/replies.ts";
-import { globOf } from "./glob.ts";
 
 /** The commands by their names in lower case. */
 export const CHANNEL_COMMANDS: Readonly<Record<string, Command>> = {
@@ -16,7 +15,6 @@ export const CHANNEL_COMMANDS: Readonly<Record<string, Command>> = {
   pubsub: {
     arity: -2,
     subcommands: {
-      channels: { arity: -2, run: channelNames },
       numsub: { arity: -2, run: subscriberCounts },
     },
   },
@@ -47,12 +45,6 @@ function unsubscribe({ server, connection }: CommandContext, names: readonly str
   return new Notices(
     left.map((name) => ["unsubscribe", name, channels.unsubscribe(connection, name)]),
   );
-}
-
-function channelNames({ server }: CommandContext, args: readonly string[]): Reply {
-  if (args.length > 1) throw wrongArity("pubsub|channels");
-  const pattern = globOf(args[0] ?? "*");
-  return channelsOf(server).names().filter((name) => pattern.test(name));
 }
 
 function subscriberCounts({ server }: CommandContext, names: readonly string[]): Reply {

@@ -161,13 +161,18 @@ class Compiler {
     return result;
   }
 
-  #variable({ text, line }: Token): Expression {
+  #local(text: string): Expression | undefined {
     let scope: Scope | undefined = this.#scope;
-    let depth = 0;
-    for (; scope; scope = scope.outer, depth++) {
+    for (let depth = 0; scope; scope = scope.outer, depth++) {
       const found = scope.visible.findLast(({ name }) => name === text);
       if (found) return variable(depth, found.slot, text);
     }
+    return undefined;
+  }
+
+  #variable({ text, line }: Token): Expression {
+    const local = this.#local(text);
+    if (local) return local;
     const name = `global '${text}'`;
     if (text === "KEYS") return { evaluate: () => machine.keys, name };
     if (text === "ARGV") return { evaluate: () => machine.args, name };
@@ -197,7 +202,7 @@ class Compiler {
   #statement(): Execute {
     switch (this.#token.kind) {
       case "local":
-        return this.#local();
+        return this.#declaration();
       case "if":
         return this.#if();
       case "for":
@@ -237,7 +242,7 @@ class Compiler {
     return result;
   }
 
-  #local(): Execute {
+  #declaration(): Execute {
     this.#next();
     if (this.#skip("function")) {
       const slot = this.#declare(this.#expect(NAME).text); // first: the function can call itself
@@ -278,11 +283,13 @@ class Compiler {
   /** The test sees the variables of the body. */
   #repeat(): Execute {
     const site = { line: this.#next().line };
-    return this.#scoped(() => {
-      const body = this.#looped(() => this.#statements());
-      this.#expect("until");
-      return repeatLoop(body, this.#expression().evaluate, site);
-    });
+    return this.#scoped(() =>
+      this.#looped(() => {
+        const body = this.#statements();
+        this.#expect("until");
+        return repeatLoop(body, this.#expression().evaluate, site);
+      })
+    );
   }
 
   #for(): Execute {
@@ -307,14 +314,14 @@ class Compiler {
   #forIn(names: readonly string[]): Execute {
     this.#expect("in");
     const { text: how, line } = this.#next();
-    if (how !== "ipairs" && how !== "pairs" || this.#token.kind !== "(" || names.length > 2) {
+    const isKnown = (how === "ipairs" || how === "pairs") && !this.#local(how);
+    const list = isKnown && this.#token.kind === "(" ? this.#arguments() : [];
+    if (list.length !== 1 || names.length > 2) {
       throw this.#unsupported("a loop of another form than 'for index, item in ipairs(list) do'");
     }
-    const site = { line, name: `global '${how}'` };
-    const [{ evaluate }] = this.#arguments();
     const slots = names.map((name) => this.#declare(name));
     const body = this.#looped(() => this.#body("do"));
-    return listLoop(how, evaluate, slots, body, site);
+    return listLoop(how, list[0].evaluate, slots, body, { line });
   }
 
   #return(): Execute {

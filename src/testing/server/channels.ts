@@ -42,11 +42,6 @@ export class Channels {
     }
   }
 
-  /** The channels that somebody is subscribed to. */
-  names(): string[] {
-    return [...this.#listeners.keys()];
-  }
-
   /** How many connections are subscribed to `channel`. */
   count(channel: string): number {
     return this.#listeners.get(channel)?.size ?? 0;

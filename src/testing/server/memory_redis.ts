@@ -55,7 +55,7 @@ export interface MemoryRestartOptions {
  *   ZSCORE
  * - scripts: EVAL, EVALSHA and SCRIPT (LOAD, EXISTS, FLUSH), for every script in the subset of Lua
  *   that lock scripts use
- * - channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE, PUBSUB (CHANNELS, NUMSUB)
+ * - channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE, PUBSUB NUMSUB
  * - the connection: HELLO (2 and 3, with AUTH and SETNAME), PING, AUTH, SELECT, CLIENT (ID,
  *   GETNAME, SETNAME), RESET, QUIT
  * - the server: TIME, FLUSHALL, INFO and CONFIG GET, these two with the fields that lock libraries
