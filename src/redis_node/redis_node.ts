@@ -18,10 +18,11 @@
  *
  * A script goes out whole (`EVAL`) the first time on a connection and by its digest (`EVALSHA`)
  * from then on. So a server that does not know it needs no second round trip, in which the client's
- * next command could overtake it. A script for callers that wait has some ten kilobytes, and most
- * servers know it from those who waited before: so it goes out by its digest at once, and whole if
- * the server does not know it. A command that takes it back may overtake it then, but it is not
- * sent again once that is sent (`isRepeatable`).
+ * next command could overtake it. A script with a ticket has up to ten kilobytes, and most servers
+ * know it from those who waited before: so it goes out by its digest at once, and whole if the
+ * server does not know it; but not what undoes an attempt, because its caller asks again. A command
+ * that takes an acquisition back may overtake it then, but it is not sent again once that is sent
+ * (`isRepeatable`).
  *
  * Until a request is answered, it is in one place: in the group of this tick; then, with its
  * command, in the queue of the connection, which calls `onReply` or `onFailure` once; and if its
@@ -222,11 +223,13 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     group?: readonly QuorumRequest[],
     whole = false,
   ): void {
-    const { kind, queues, sha1 } = operation;
+    const { kind, sha1 } = operation;
+    const { ticket, keepsTicket } = request;
     this.#sendGroupOf(keysOf(request));
-    const isFirst = sha1 !== undefined && !queues && !this.#sentScripts.has(sha1);
+    const isExpected = ticket !== undefined && !keepsTicket;
+    const isFirst = sha1 !== undefined && !isExpected && !this.#sentScripts.has(sha1);
     const command = sharedCommand(operation, request, group, whole || isFirst);
-    if (sha1) this.#sentScripts.add(sha1);
+    if (command.whole) this.#sentScripts.add(sha1!);
     const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
     if (guarded) this.#sendGuarded(command, nodeIndex);
     else this.connection.submit(command, this, nodeIndex);

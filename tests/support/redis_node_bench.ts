@@ -6,7 +6,7 @@ import { RedisNode } from "../../src/redis_node/redis_node.ts";
 import { redisServer } from "../../src/redis_node/redis_server.ts";
 import { RELEASE } from "../../src/redis_node/scripts/release.ts";
 import { runMicrotasks } from "./fake_clock.ts";
-import { FakeRequest, TICKET_ID, ticketOf } from "./fake_request.ts";
+import { FakeRequest, ticketOf } from "./fake_request.ts";
 import { FakeNetwork, wire } from "./fake_transport.ts";
 import { RECONNECT_MS, StreamBench, testOn } from "./stream_bench.ts";
 
@@ -125,7 +125,7 @@ export class NodeBench extends StreamBench implements ReleaseListener {
     this.ask("adopt", new FakeRequest("k", { replaces: "w" }));
     this.ask("release", new FakeRequest("k", { replaces: "w" }));
     this.ask("raiseCounters", new FakeRequest("k", { counterFloor: 1 }));
-    this.node.leaveQueue(["k"], TICKET_ID);
+    this.ask("release", new FakeRequest("k", { ticket, keepsTicket: true }));
     await runMicrotasks();
     await this.answer(":0\r\n".repeat(16));
     this.transport.writes.length = 0;

@@ -16,8 +16,8 @@ import { NodeBench, NOSCRIPT, type Operation, test } from "../../support/redis_n
 interface Call {
   readonly what: string;
   readonly operation: Operation;
-  /** Whether the script is used by a node with queues alone. */
-  readonly queues: boolean;
+  /** Whether servers are expected to know the script. */
+  readonly expected: boolean;
   /** The script with its source, and by its digest. */
   readonly whole: string;
   readonly digest: string;
@@ -62,7 +62,7 @@ function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
         JSON.stringify(parts)
       }`,
       operation,
-      queues: operation === "acquire" && parts.ticket !== undefined,
+      expected: parts.ticket !== undefined && !parts.keepsTicket,
       whole: wire("EVAL", source, ...words),
       digest: wire("EVALSHA", sha1, ...words),
       grant: keys.length > 1 && [EXTEND.sha1, RELEASE.sha1].includes(sha1)
@@ -91,12 +91,12 @@ for (const [keys, value = "v", ttlMs = 1_000] of KEYS.filter(([keys]) => keys.le
 }
 
 for (
-  const { what, operation, queues, whole, digest, request } of KEYS.flatMap((row) =>
+  const { what, operation, expected, whole, digest, request } of KEYS.flatMap((row) =>
     callsOf(...row)
   )
 ) {
-  const first = queues ? digest : whole;
-  test.listening(`${what} sends its script ${queues ? "by its digest at once" : "whole the first time on a connection, then its digest"}`, async (bench) => {
+  const first = expected ? digest : whole;
+  test.listening(`${what} sends its script ${expected ? "by its digest at once" : "whole the first time on a connection, then its digest"}`, async (bench) => {
     bench.transport.writes.length = 0;
     for (let times = 0; times < 2; times++) await bench.send(operation, request());
     assertEquals(bench.transport.writes, [first, digest]);
@@ -173,7 +173,7 @@ test.queueing("RedisNode.leaveQueue() is sent while the node closes, if a reply 
 });
 
 test.opened("RedisNode.leaveQueue() sends what did not arrive on the next connection", async (bench) => {
-  const leave = wire("EVAL", RELEASE_QUEUED.source, "1", "k", TICKET_ID, TICKET_ID);
+  const leave = wire("EVALSHA", RELEASE_QUEUED.sha1, "1", "k", TICKET_ID, TICKET_ID);
   await bench.hangUp();
   bench.node.leaveQueue(["k"], TICKET_ID);
   for (let breaks = 0; breaks < 3; breaks++) {
@@ -201,7 +201,7 @@ test.queueing("RedisNode encodes a command once for all nodes, and apart for tho
   assertStrictEquals(request.shared, shared);
   assertStrictEquals(shared.bytes, bytes);
   await runMicrotasks();
-  const join = callsOf(["k"]).find(({ queues }) => queues)!.digest;
+  const join = callsOf(["k"]).find(({ expected }) => expected)!.digest;
   const set = wire("SET", "k", "v", "NX", "PX", "1000");
   assertEquals(benches.map(({ written }) => written), [set + set, set + set, join + join, join]);
   await Promise.all([other.close(), plain.close()]);

@@ -65,7 +65,7 @@ test.opened("RedisNode keeps a release together with the ticket that it takes ou
   bench.release(new FakeRequest("k", { ticket: ticketOf() }));
   await bench.hangUp();
   const words = ["1", "k", "v", TICKET_ID];
-  assertEquals(await bench.reconnect(), wire("EVAL", RELEASE_QUEUED.source, ...words));
+  assertEquals(await bench.reconnect(), wire("EVALSHA", RELEASE_QUEUED.sha1, ...words));
 });
 
 test.opened("RedisNode keeps what gives a value back, and sends it on the next connection", async (bench) => {
