@@ -256,7 +256,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     const { operation, request, group, whole } = command;
     const { sha1 } = operation;
     // as `#send` did; but `onOpen`, which forgets scripts, comes after the first commands were sent
-    if (sha1 && whole) this.#sentScripts.add(sha1);
+    if (whole) this.#sentScripts.add(sha1!);
     const unknown = reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT;
     // mutation: script-never-sent
     if (unknown && sha1 && isRepeatable(command)) {

@@ -133,7 +133,7 @@ const QUEUE_CASES: readonly Case[] = [
     },
   ],
   [
-    "a reader that enters notifies the next one, however many between them are gone",
+    "a reader that enters notifies the next one, however many between them are gone, and says to the last that the key is taken if it was free",
     async (bench) => {
       const { keys, value, ticket, listener } = await heldWithTickets(bench);
       const reader = (number: number, id = listener.id) => ({
@@ -144,10 +144,23 @@ const QUEUE_CASES: readonly Case[] = [
       for (const ticket of [...tickets, reader(9)]) {
         await bench.expect("queued", "acquire", { keys, mode: "shared", ticket });
       }
+      const writer = ticket(10);
+      await bench.expect("queued", "acquire", { keys, ticket: writer });
       await bench.expect("granted", "release", { keys, value });
       await listener.heard(reader(1), "turn");
-      await bench.expect("granted", "acquire", { keys, mode: "shared", ticket: reader(1) });
+      const readers = [1, 9].map((number) => ({
+        keys,
+        mode: "shared" as const,
+        value: `${number}`,
+      }));
+      await bench.expect("granted", "acquire", { ...readers[0], ticket: reader(1) });
       await listener.heard(reader(9), "beside");
+      await listener.heard(writer, "taken");
+      listener.notices.length = 0;
+      await bench.expect("granted", "acquire", { ...readers[1], ticket: reader(9) });
+      for (const one of readers) await bench.expect("granted", "release", one);
+      await listener.heard(writer, "turn");
+      check(listener.notices.length === 1, "a reader beside another says that the key is taken");
     },
   ],
   ["unsubscribe() ends the notifications", async (bench) => {

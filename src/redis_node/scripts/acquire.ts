@@ -8,9 +8,9 @@ import { ASK_LUA } from "./queue.ts";
 import { acquireArgs, lua, readAcquired, type ScriptOperation } from "./script.ts";
 
 /**
- * Puts the ticket into the queues of the keys that are in its way: those that are held, and those
- * for which it is another's turn, for so many milliseconds as `turnsMs` says. Returns the reply:
- * where it stands.
+ * Ends a script: puts the ticket into the queues of the keys that are in its way: those that are
+ * held, and those for which it is another's turn, for so many milliseconds as `turnsMs` says.
+ * Returns the reply: where it stands.
  *
  * A key that is held is nobody's turn.
  *
@@ -19,36 +19,34 @@ import { acquireArgs, lua, readAcquired, type ScriptOperation } from "./script.t
  * free. Unless a turn runs, the turn for the key passes on: if nobody has had one, to the first; if
  * one is over, to the next behind the ticket.
  */
-export const JOIN_LUA = `local function join(ticket, asked, agreed, turnsMs)
-  local pttls, inWay = {}, {}
-  for _, key in ipairs(KEYS) do
-    pttls[key] = redis.call('PTTL', key)
-    if pttls[key] ~= -2 or (turnsMs[key] or 0) > 0 then
-      inWay[#inWay + 1] = key
-    else
-      local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket)
-      if rank then
-        local whose, leftMs = whoseTurn(key)
-        if leftMs <= 0 or whose ~= ticket then redis.call('ZREM', 'hasp:queue:' .. key, ticket) end
-        if leftMs <= 0 then giveTurn(key, nil, whose and rank) end
-      end
+export const JOIN_LUA = `local pttls, inWay = {}, {}
+for _, key in ipairs(KEYS) do
+  pttls[key] = redis.call('PTTL', key)
+  if pttls[key] ~= -2 or (turnsMs[key] or 0) > 0 then
+    inWay[#inWay + 1] = key
+  else
+    local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket)
+    if rank then
+      local whose, leftMs = whoseTurn(key)
+      if leftMs <= 0 or whose ~= ticket then redis.call('ZREM', 'hasp:queue:' .. key, ticket) end
+      if leftMs <= 0 then giveTurn(key, nil, whose and rank) end
     end
   end
-  local score, nowUs = scoreOf(inWay, ticket, asked, agreed)
-  local heldMs, waitMs, ahead, length, foreign, holder = -2, 0, 0, 0, 0, ''
-  for _, key in ipairs(inWay) do
-    local pttl, rank, size = pttls[key], stand(key, ticket, score)
-    ahead, length = math.max(ahead, rank), math.max(length, size)
-    waitMs = math.max(waitMs, turnsMs[key] or 0)
-    heldMs = pttl ~= -1 and heldMs ~= -1 and math.max(heldMs, pttl) or -1
-    if pttl ~= -2 then
-      local isForeign, value = holderOf(key)
-      foreign, holder = math.max(foreign, isForeign), value or holder
-      redis.pcall('DEL', 'hasp:turn:' .. key)
-    end
+end
+local score, nowUs = scoreOf(inWay, ticket, asked, agreed)
+local heldMs, waitMs, ahead, length, foreign, holder = -2, 0, 0, 0, 0, ''
+for _, key in ipairs(inWay) do
+  local pttl, rank, size = pttls[key], stand(key, ticket, score)
+  ahead, length = math.max(ahead, rank), math.max(length, size)
+  waitMs = math.max(waitMs, turnsMs[key] or 0)
+  heldMs = pttl ~= -1 and heldMs ~= -1 and math.max(heldMs, pttl) or -1
+  if pttl ~= -2 then
+    local isForeign, value = holderOf(key)
+    foreign, holder = math.max(foreign, isForeign), value or holder
+    redis.pcall('DEL', 'hasp:turn:' .. key)
   end
-  return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }
-end`;
+end
+return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }`;
 
 /**
  * Sets all keys and leaves their queues, or sets none and stands in their queues. If it set the
@@ -75,19 +73,20 @@ export const ACQUIRE_OR_WAIT: ScriptOperation = {
 local blocked = redis.call('EXISTS', unpack(KEYS)) > 0
 if not ticket then return blocked and 0 or grant(KEYS, value, ttl, hint) end`,
     ASK_LUA,
-    JOIN_LUA,
     // Finds out whether a free key is another's turn.
     `local turnsMs = {}
 for _, key in ipairs(blocked and {} or KEYS) do
   turnsMs[key] = contendFor(key, ticket, asked, agreed)
   blocked = blocked or turnsMs[key] > 0
 end
-if blocked then return join(ticket, asked, agreed, turnsMs) end
-for _, key in ipairs(KEYS) do
-  take(key, ticket, ttl)
-end
-return grant(KEYS, value, ttl, hint)`,
+if not blocked then
+  for _, key in ipairs(KEYS) do
+    take(key, ticket, ttl)
+  end
+  return grant(KEYS, value, ttl, hint)
+end`,
+    JOIN_LUA,
   ),
-  sha1: "1dfdb3ffc8fcf9aacb3079335e6e1e0b36dc8c23",
+  sha1: "2f55f1b9dd8ec0649929ac57925d1130f9ed0094",
   read: readAcquired,
 };

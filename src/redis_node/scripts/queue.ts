@@ -29,7 +29,7 @@
  * | ... another's turn runs            | goes on: the client is to wait            |              |
  * | ... another's turn is over         | all ahead are dropped, the client gets it | `overtake`   |
  * | it is taken                        | ends                                      | `take`       |
- * | it is held, and a client asks      | ends, if a plain `SET` had taken the key  | `join`       |
+ * | it is held, and a client asks      | ends, if a plain `SET` had taken the key  | `JOIN_LUA`   |
  *
  * A first ticket to whose channel nobody subscribes is dropped, because its client is gone: then
  * the next one is first. A newcomer, who is not in the queue yet, drops nobody, and waits 50 ms
@@ -58,7 +58,7 @@
  *
  * **Leaving.** A ticket leaves the queue when its client gets the key, gives up, is gone, or is
  * overtaken. One for several keys also leaves if the key is free while another is in its way
- * (`join` in `acquire.ts`). One whose wait is over is gone, too: its host may be stopped or cut
+ * (`JOIN_LUA` in `acquire.ts`). One whose wait is over is gone, too: its host may be stopped or cut
  * off, with open connections. A client that got the key but not the lock is put back with its old
  * score; and so is one that was overtaken because it was slow, if a quorum has agreed on its score.
  *
@@ -156,8 +156,9 @@ end`,
   return waitMs
 end`,
   // The id of a pool's ticket, without the number of the key; `nil` or `false` of anything else.
+  // Without a dot, the pattern would try each end of the ticket.
   `local function poolIdOf(ticket)
-  return type(ticket) == 'string' and ticket:match('^[^.]*%.')
+  return type(ticket) == 'string' and ticket:find('.', 1, true) and ticket:match('^[^.]*%.')
 end`,
   // Where is kept which key of a pool a ticket has its turn for. The name begins as the keys of
   // most pools do, because a user may only have the right to such names, and a cluster has them in

@@ -159,8 +159,9 @@ end`,
 end`,
     // Enters, and notifies the readers that may enter next. Four if the key was free; else only the
     // fourth, because the reader that entered before has notified the three ahead of that. And
-    // those around its own rank, if it has passed so many that all of them may be stopped. If the
-    // node refuses `SET`, the set of readers has a TTL all the same.
+    // those around its own rank, if it has passed so many that all of them may be stopped. Beside
+    // readers, the watchers know that the key is taken. If the node refuses `SET`, the set of
+    // readers has a TTL all the same.
     `if not blocked then
   for index, key in ipairs(KEYS) do
     local isFree, readers = not found[index], 'hasp:readers:' .. key
@@ -170,9 +171,10 @@ end`,
     local set = isFree and redis.pcall('SET', key, 'hasp:shared', 'PX', ttl) or {}
     settle(key)
     if set.err then return set end
-    if ticket and redis.call('EXISTS', 'hasp:queue:' .. key) == 1 then
-      local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
-      take(key, ticket, ttl)
+    local queue = 'hasp:queue:' .. key
+    if ticket and redis.call('EXISTS', queue) == 1 then
+      local rank = redis.call('ZRANK', queue, ticket) or 0
+      if isFree then take(key, ticket, ttl) else redis.call('ZREM', queue, ticket) end
       notifyReaders(key, nil, 0, isFree and 1 or 4)
       if rank > 3 then notifyReaders(key, nil, rank - 3) end
     end
@@ -181,9 +183,8 @@ end`,
 end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
-    `return join(ticket, asked, agreed, turnsMs)`,
   ),
-  sha1: "b38522427349df0a018205b54c44c92fed110830",
+  sha1: "8083b5edc8ed7b9f85afa098fe16a7f5581806c4",
 };
 
 /**
@@ -223,7 +224,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "6d841ab881e7086c3942bc4cd77a30defcfc7e67";
+const PROLONG_SHA1 = "083284c2fe63100c4f78908f857d83c81ced0f3b";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {

@@ -52,7 +52,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "25b6272f61f254a232b8c503a66eb6eddf47c8b3",
+  sha1: "a53c726689c9d10c246e9f71551d9f49be8ead01",
 };
 
 /**
@@ -122,5 +122,5 @@ end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "b6df668790a448ec06507ba37106c0f67b4f668c",
+  sha1: "aa59e35acc55fbe059af5f880ca8c650d294bf68",
 };
