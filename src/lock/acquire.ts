@@ -134,6 +134,8 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       call.pool?.choose(place);
     }
   } catch (error) {
+    const pausing = call.ended ? undefined : client.noteFailedCall();
+    if (pausing) await pausing; // else the listener is called in the tick of the last answer
     return endWithout(call, error);
   } finally {
     client.endCall();

@@ -10,7 +10,7 @@ import { ROUNDS_MAX } from "../quorum/round.ts";
 import { quorumSize } from "../vote.ts";
 import type { NodeSet, QuorumNode } from "../quorum/quorum_node.ts";
 import { Gate } from "../time/gate.ts";
-import { settledWithin } from "../time/pause.ts";
+import { pause, settledWithin } from "../time/pause.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 import { LocalQueues } from "../waiting/local_queues.ts";
 
@@ -21,6 +21,9 @@ import { LocalQueues } from "../waiting/local_queues.ts";
 const CLOSE_TIMEOUT_MS = 2_000;
 /** How much longer nodes may take for each lock that is held then, in milliseconds. */
 const CLOSE_TIMEOUT_MS_PER_LOCK = 0.1;
+
+/** Of so many failed calls, one pauses for a tick of the event loop. */
+const FAILED_CALLS_PER_TICK = 16;
 
 /** Most keys in cooldown; one more ends the cooldown of the oldest. */
 export const COOLDOWNS_MAX = 10_000;
@@ -48,6 +51,8 @@ export class ClientState implements NodeSet {
   readonly releaseGate: Gate;
   /** How many calls may still send something; each counts itself before its first byte. */
   openCalls = 0;
+  /** How many calls have failed. */
+  #failedCalls = 0;
   #onLastEnded: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
@@ -95,6 +100,17 @@ export class ClientState implements NodeSet {
   /** A call has its lock, or has sent everything that undoes what it sent. */
   endCall(): void {
     if (--this.openCalls === 0) this.#onLastEnded?.();
+  }
+
+  /**
+   * Counts a failed call, which is about to reject, and has one of so many pause for a tick. If
+   * nodes are down, calls fail without asking them: a caller that repeats them without a pause
+   * would keep the event loop from ever connecting again.
+   */
+  noteFailedCall(): Promise<void> | undefined {
+    return ++this.#failedCalls % FAILED_CALLS_PER_TICK === 0
+      ? pause(this.wheel, 0, undefined)
+      : undefined;
   }
 
   /** Ends the calls and locks, then the nodes; in bounded time. Idempotent. */

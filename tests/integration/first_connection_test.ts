@@ -110,3 +110,19 @@ Deno.test("tryAcquire() waits for first connections up to connectTimeoutMs, what
   ]);
   await rejected;
 });
+
+for (const method of ["tryAcquire", "inspect"] as const) {
+  Deno.test(`${method}() in a loop without a pause, while its server is down, lets the client connect again`, async () => {
+    await using nodes = await startNodes(1);
+    await using redlock = createRedlock(nodes.addresses, { onEvent: () => {} });
+    await redlock.inspect("a");
+    await nodes.node(0).crash();
+    setTimeout(() => nodes.node(0).restart(), 100); // a tick that the loop must leave it
+    const sinceMs = performance.now();
+    let answer: unknown;
+    while (!answer && performance.now() - sinceMs < 10_000) {
+      answer = await redlock[method]("a").catch(() => undefined);
+    }
+    assert(answer);
+  });
+}
