@@ -71,7 +71,7 @@
  *
  * @module
  */
-import type { RedlockError } from "../errors.ts";
+import { QuorumError, type RedlockError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { settleToken } from "../fencing/fenced_attempt.ts";
 import { counterHint } from "../fencing/token.ts";
@@ -134,7 +134,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       call.pool?.choose(place);
     }
   } catch (error) {
-    const pausing = call.ended ? undefined : client.noteFailedCall();
+    const pausing = error instanceof QuorumError && client.noteNoQuorum();
     if (pausing) await pausing; // else the listener is called in the tick of the last answer
     return endWithout(call, error);
   } finally {

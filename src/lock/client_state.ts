@@ -22,8 +22,8 @@ const CLOSE_TIMEOUT_MS = 2_000;
 /** How much longer nodes may take for each lock that is held then, in milliseconds. */
 const CLOSE_TIMEOUT_MS_PER_LOCK = 0.1;
 
-/** Of so many failed calls, one pauses for a tick of the event loop. */
-const FAILED_CALLS_PER_TICK = 16;
+/** Of so many calls that too few nodes answered, one pauses for a tick of the event loop. */
+const UNANSWERED_PER_TICK = 16;
 
 /** Most keys in cooldown; one more ends the cooldown of the oldest. */
 export const COOLDOWNS_MAX = 10_000;
@@ -51,8 +51,8 @@ export class ClientState implements NodeSet {
   readonly releaseGate: Gate;
   /** How many calls may still send something; each counts itself before its first byte. */
   openCalls = 0;
-  /** How many calls have failed. */
-  #failedCalls = 0;
+  /** How many calls too few nodes have answered. */
+  #unanswered = 0;
   #onLastEnded: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
@@ -103,14 +103,13 @@ export class ClientState implements NodeSet {
   }
 
   /**
-   * Counts a failed call, which is about to reject, and has one of so many pause for a tick. If
-   * nodes are down, calls fail without asking them: a caller that repeats them without a pause
-   * would keep the event loop from ever connecting again.
+   * Counts a call that too few nodes answered, which is about to reject, and has one of so many
+   * pause for a tick. If nodes are down, calls fail without asking them: a caller that repeats them
+   * without a pause would keep the event loop from ever connecting again.
    */
-  noteFailedCall(): Promise<void> | undefined {
-    return ++this.#failedCalls % FAILED_CALLS_PER_TICK === 0
-      ? pause(this.wheel, 0, undefined)
-      : undefined;
+  noteNoQuorum(): Promise<void> | undefined {
+    if (++this.#unanswered % UNANSWERED_PER_TICK > 0) return undefined;
+    return pause(this.wheel, 0, undefined);
   }
 
   /** Ends the calls and locks, then the nodes; in bounded time. Idempotent. */

@@ -107,7 +107,7 @@ export async function inspect(
   const { held, votes } = report;
   if (held) return { ...report, held };
   if (held === false) return { ...report, held, holders: [], waiters: undefined };
-  await client.noteFailedCall();
+  await client.noteNoQuorum();
   throw undecided("inspect", client, resource, votes);
 }
 
