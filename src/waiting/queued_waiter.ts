@@ -302,34 +302,54 @@ export class QueuedWaiter implements TicketListener {
     if (!standing) return;
     this.#standing = standing;
     const { ahead, isLast, isHeld, foreign, freeInMs, turn } = standing;
-    const { retryDelayMs, retryDelayMaxMs } = this.call!.settings;
-    const nowMs = this.#nowMs;
     const askedInVain = this.#wasNotified && this.#keys.length > 1 && isHeld;
     if (askedInVain) this.#restUntilMs = this.#within(HELD_REST_MS_MAX);
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
     // quorum.
     const split = this.#last.granted > 0 || freeInMs === 0 && ahead === 0;
     this.#splits = split ? this.#splits + 1 : 0;
-    const splitMs = split ? nowMs + this.#graceMs() * SPLIT_FACTOR ** this.#splits : Infinity;
-    if (foreign) this.resource.noteForeign(nowMs);
-    const foreignMs = foreign && ahead === 0 // the holder will notify nobody
-      ? this.#within(this.resource.nextPollMsMax(nowMs, freeInMs, retryDelayMs))
-      : Infinity;
+    if (foreign) this.resource.noteForeign(this.#nowMs);
     if (turn) {
       const staggers = isLast ? Math.min(ahead - 1, LAST_STAGGERS_MAX) : ahead - 1;
       this.#news.endAt(turn.reserved, this.#overMs(turn.turnMs + STAGGER_MS * staggers));
     }
-    const times = 2 ** this.#idles++;
-    const longestMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * times * (1 + ahead);
-    const idleMs = nowMs + Math.min(longestMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
-    const often = isLast || ahead <= AHEAD_MAX;
-    const freeMs = freeInMs > 0
-      ? nowMs + freeInMs * (often ? 1 : times) + this.#staggerMs
-      : Infinity;
-    this.#answeredMs = Math.min(splitMs, foreignMs, idleMs, freeMs);
+    this.#answeredMs = Math.min(
+      this.#splitMs(),
+      this.#foreignMs(standing),
+      this.#idleMs(standing),
+      this.#freeMs(standing),
+    );
+    this.#idles++;
     // no release is missed, so no poll is necessary
     if (this.#notifications.hasQuorum) this.#pollMs = this.#joinMs();
     this.#pause?.end();
+  }
+
+  /** When to ask again because the vote was split: ever later, until one of the contenders wins. */
+  #splitMs(): number {
+    if (this.#splits === 0) return Infinity;
+    return this.#nowMs + this.#graceMs() * SPLIT_FACTOR ** this.#splits;
+  }
+
+  /** When the first polls because the holder is of another library, and will notify nobody. */
+  #foreignMs({ foreign, ahead, freeInMs }: Standing): number {
+    if (!foreign || ahead > 0) return Infinity;
+    const { retryDelayMs } = this.call!.settings;
+    return this.#within(this.resource.nextPollMsMax(this.#nowMs, freeInMs, retryDelayMs));
+  }
+
+  /** When to ask though nothing has happened: the rarer, the more often that was so before. */
+  #idleMs({ ahead }: Standing): number {
+    const leastMs = Math.max(this.call!.settings.retryDelayMaxMs, IDLE_MS_MIN);
+    const longestMs = Math.min(leastMs * 2 ** this.#idles * (1 + ahead), IDLE_MS_MAX);
+    return this.#nowMs + longestMs * (1 + this.#random.fraction()) / 2;
+  }
+
+  /** When to ask because the keys in the way should have expired. */
+  #freeMs({ ahead, isLast, freeInMs }: Standing): number {
+    if (freeInMs === 0) return Infinity;
+    const times = isLast || ahead <= AHEAD_MAX ? 1 : 2 ** this.#idles;
+    return this.#nowMs + freeInMs * times + this.#staggerMs;
   }
 
   /** When to ask because a turn is over, which lasts for so many milliseconds yet. */
