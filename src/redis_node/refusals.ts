@@ -33,16 +33,20 @@ const WRONG_TYPE = "WRONGTYPE";
 /** How a server says that it is a replica: also inside the errors of scripts before Redis 7. */
 const DEMOTED = /^(READONLY|MASTERDOWN) |-READONLY /u;
 
+/** What Redis 7 and newer append to an error of a command in a script. */
+const IN_SCRIPT = / script: \S+, on @user_script:\d+\.$/u;
+
 /**
- * An error reply, or one that explains it: if the server is too old for a script, refuses the names
- * of keys that it builds, is a cluster's, or a Sentinel.
+ * An error reply without what concerns the script alone, or one that explains it: if the server is
+ * too old for a script, refuses the names of keys that it builds, is a cluster's, or a Sentinel.
  */
 export function explained(reply: ReplyError): ReplyError {
-  const { message } = reply;
+  const message = reply.message.replace(IN_SCRIPT, "");
   if (message.includes(TOO_OLD)) return new ReplyError(TOO_OLD_EXPLANATION);
   if (message.includes(UNDECLARED)) return new ReplyError(UNDECLARED_EXPLANATION);
   if (UNKNOWN_COMMAND.test(message)) return new ReplyError(message + UNKNOWN_EXPLANATION);
-  return ELSEWHERE.test(message) ? new ReplyError(message + CLUSTER_EXPLANATION) : reply;
+  if (ELSEWHERE.test(message)) return new ReplyError(message + CLUSTER_EXPLANATION);
+  return message === reply.message ? reply : new ReplyError(message);
 }
 
 /**

@@ -293,6 +293,13 @@ test.queueing("RedisNode says what Dragonfly needs, and polls without it", async
   assertEquals(bench.notices, [["unsupported", 3, explanation]]);
 });
 
+test.queueing("RedisNode leaves the place in the script out of an error of Redis 7", async (bench) => {
+  const asked = await bench.send("acquire", new FakeRequest("k", { counterHint }));
+  const refusal = "OOM command not allowed when used memory > 'maxmemory'.";
+  await bench.answer(`-${refusal} script: 1d0c, on @user_script:156.\r\n`);
+  assertEquals(asked.answers, [["failed", 0, refusal]]);
+});
+
 test.queueing("RedisNode says that a Sentinel can hold no lock", async (bench) => {
   const refusal = "ERR unknown command 'SET'";
   const asked = await bench.send("acquire");
@@ -302,10 +309,13 @@ test.queueing("RedisNode says that a Sentinel can hold no lock", async (bench) =
 });
 
 for (
-  const refusal of [
-    "MOVED 3999 10.0.0.2:6379",
-    "CROSSSLOT Keys in request don't hash to the same slot",
-    "ERR Script attempted to access a non local key in a cluster node script: 1, on @user_script:1.",
+  const [refusal, inScript = ""] of [
+    ["MOVED 3999 10.0.0.2:6379"],
+    ["CROSSSLOT Keys in request don't hash to the same slot"],
+    [
+      "ERR Script attempted to access a non local key in a cluster node",
+      " script: 1, on @user_script:1.",
+    ],
   ]
 ) {
   test.queueing(`RedisNode says what a cluster needs after ${refusal}`, async (bench) => {
@@ -313,7 +323,7 @@ for (
       await bench.send("acquire"),
       await bench.send("acquire", new FakeRequest("k", { ticket })),
     ];
-    await bench.answer(`-${refusal}\r\n`.repeat(2));
+    await bench.answer(`-${refusal}${inScript}\r\n`.repeat(2));
     const explanation = `${refusal}: the server is a node of a cluster, ` +
       "which takes commandNode() and a hash tag in each resource";
     for (const { answers, errors: [error] } of asked) {
