@@ -101,10 +101,7 @@ export class PendingReleases {
   #sendOldest(count: number): void {
     const releases = this.#releases;
     this.#releases = releases.slice(count);
-    for (const release of releases.slice(0, count)) {
-      release.shared = undefined; // an earlier command may say for how long its keys live on
-      this.#node.release(release, 0);
-    }
+    for (const release of releases.slice(0, count)) this.#node.release(release, 0);
   }
 
   #dropNeedless(): void {

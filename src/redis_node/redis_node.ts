@@ -259,12 +259,28 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     if (whole) this.#sentScripts.add(sha1!);
     const unknown = reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT;
     // mutation: script-never-sent
-    if (unknown && sha1 && isRepeatable(command)) {
-      this.#send(operation, request, nodeIndex, group, true);
+    if (unknown && sha1 && !whole) {
+      this.#sendAgain(reply, command, nodeIndex, withheld);
     } else if (group) {
       this.#onGroupReply(reply, operation, group, nodeIndex);
     } else {
       this.#onAnswer(reply, operation, request, nodeIndex, withheld);
+    }
+  }
+
+  /** The server does not know the script. Apart from `onReply`, as `#sendGuarded` from `#send`. */
+  #sendAgain(
+    reply: ReplyError,
+    { operation, request, group }: RequestCommand,
+    nodeIndex: number,
+    withheld?: WithheldVote,
+  ): void {
+    const all = group ?? [request];
+    const again = all.filter((each) => isRepeatable(operation, each));
+    const several = again.length > 1 ? again : undefined;
+    if (again.length > 0) this.#send(operation, again[0], nodeIndex, several, true);
+    for (const each of all) {
+      if (!again.includes(each)) this.#onAnswer(reply, operation, each, nodeIndex, withheld);
     }
   }
 
@@ -283,7 +299,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
       const request = group[index];
       // mutation: group-answers-the-neighbour
       const answer = replies[index] ?? error;
-      if (refused) this.#send(operation, request, nodeIndex);
+      const again = refused && isRepeatable(operation, request);
+      if (again) this.#send(operation, request, nodeIndex);
       else this.#onAnswer(answer, operation, request, nodeIndex);
     }
   }
@@ -349,14 +366,12 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
 }
 
 /**
- * Whether a command may go out again whose script the server does not know: not one that could
- * outlive what undoes it.
+ * Whether a request may go out again if the server did not know its script, or refused its group:
+ * not if it could outlive what undoes it, or what has its keys live on for a while.
  */
-function isRepeatable({ operation, request, group, whole }: RequestCommand): boolean {
-  if (whole) return false;
-  if (operation.kind === "release" || group) return true;
+function isRepeatable({ kind }: Operation, { wanted, undone }: QuorumRequest): boolean {
   // mutation: script-sent-for-undone-attempt
-  return request.wanted && !request.undone;
+  return kind === "release" || wanted && !undone;
 }
 
 /** How a request for a lock is put to a node; `queues` if its ticket is to stand in the queues. */
@@ -449,7 +464,8 @@ export class RequestCommand implements LockCommand {
 
 /**
  * The command of a request for all nodes that are asked by this operation, in the same group: the
- * first node leaves it at the request, where the others find it, so it is encoded only once.
+ * first node leaves it at the request, where the others find it, so it is encoded only once. But
+ * each has its own that says for how long keys live on: a node may be asked again, and later.
  */
 function sharedCommand(
   operation: Operation,
@@ -459,7 +475,8 @@ function sharedCommand(
 ): RequestCommand {
   const { shared } = request;
   const isSame = shared instanceof RequestCommand && shared.operation === operation &&
-    shared.whole === whole && (shared.group === group || isEqual(shared.group, group));
+    operation !== KEEP && shared.whole === whole &&
+    (shared.group === group || isEqual(shared.group, group));
   return isSame ? shared : request.shared = new RequestCommand(operation, request, group, whole);
 }
 

@@ -9,6 +9,7 @@ import {
   groupRelease,
   laterRelease,
   NodeBench,
+  NOSCRIPT,
   REFUSED_DELAY_MS,
   test,
 } from "../../support/redis_node_bench.ts";
@@ -67,6 +68,23 @@ test.opened("RedisNode extends what one tick extends by one script, each with it
   await bench.answer("*3\r\n:1\r\n:0\r\n:2\r\n");
   assertEquals(requests.map(({ outcomes }) => outcomes), [["granted"], ["denied"], ["missing"]]);
 });
+
+for (
+  const [reply, call, script] of [
+    [NOSCRIPT, "EVAL", EXTEND.source],
+    ["-NOPERM no\r\n", "EVALSHA", EXTEND.sha1],
+  ]
+) {
+  test.opened(`RedisNode does not send an extension of a group again whose lock has ended, on ${reply.split(" ")[0]}`, async (bench) => {
+    const requests = lockNames(2).map(([key]) => bench.ask("extend", request(key)));
+    await runMicrotasks();
+    requests[0].wanted = false; // the release behind it may have the keys live on
+    await bench.answer(reply);
+    assertEquals(bench.written, wire(call, script, "1", "k1", "v", "1000"));
+    await bench.answer(":1\r\n");
+    assertEquals(requests.map(({ outcomes }) => outcomes), [["failed"], ["granted"]]);
+  });
+}
 
 test.opened("RedisNode fails the releases of a group that cannot be encoded, and sends the rest of the tick even if one of them throws", async (bench) => {
   const other = await new NodeBench().opened();

@@ -108,6 +108,18 @@ Deno.test("keys expire at once if the time for which they live on is over when t
   assertEquals(wordsOf(operation, release).slice(2), ["1", "k", "v", "1", "1"]);
 });
 
+test.opened("RedisNode says to each node that forgot the script for how long keys live on by then", async (bench) => {
+  await bench.send("release", new FakeRequest("k", { keptMs: () => 5 })); // is whole
+  await bench.answer(":1\r\n");
+  let leftMs = 5;
+  const request = new FakeRequest("k", { keptMs: () => leftMs });
+  for (const index of [0, 1]) await bench.send("release", request, index);
+  for (; leftMs > 3; leftMs--) {
+    await bench.answer(NOSCRIPT);
+    assertEquals(bench.written, wire("EVAL", KEEP.source, "1", "k", "v", String(leftMs), "1"));
+  }
+});
+
 test.opened("RedisNode denies the end of keys that are to live on, but are gone", async (bench) => {
   const request = await bench.send("release", new FakeRequest("k", { keptMs: () => 5 }));
   await bench.answer(":0\r\n");
