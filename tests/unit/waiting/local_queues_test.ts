@@ -31,14 +31,20 @@ Deno.test("LocalQueues remembers 4,096 contended locks, and forgets the oldest f
 });
 
 Deno.test("LocalQueues takes no longer for a name that was often used while many locks are held", () => {
-  const queues = new LocalQueues(createNodeSet(new TimerWheel(), []), undefined);
-  for (let index = 0; index < 100_000; index++) queues.claim(`${index}`, queues);
-  const startMs = performance.now();
-  for (let times = 0; times < 20_000; times++) {
-    assert(queues.claim("other", queues));
-    queues.leave("other", queues);
-  }
-  assertLess(performance.now() - startMs, 2_000); // it takes some 5 ms
+  const [fewMs, manyMs] = [10, 100_000].map((held) => {
+    const queues = new LocalQueues(createNodeSet(new TimerWheel(), []), undefined);
+    for (let index = 0; index < held; index++) queues.claim(`${index}`, queues);
+    const timesMs = Array.from({ length: 20 }, () => {
+      const startMs = performance.now();
+      for (let times = 0; times < 1_000; times++) {
+        assert(queues.claim("other", queues));
+        queues.leave("other", queues);
+      }
+      return performance.now() - startMs;
+    });
+    return Math.min(...timesMs.slice(10)); // no busy machine delays all of them
+  });
+  assertLess(manyMs, 50 * fewMs);
 });
 
 // Turns
