@@ -86,9 +86,10 @@ local function takeOff(key)
     redis.call('DEL', key)
     return true, false
   end
-  local deadline = found == 'hasp:shared' and deadlineMs(key, value) or 0
+  if found ~= 'hasp:shared' then return false, found end
+  local deadline = deadlineMs(key, value)
+  redis.pcall('ZREM', 'hasp:readers:' .. key, value)
   if deadline == 0 then return false, found end
-  redis.call('ZREM', 'hasp:readers:' .. key, value)
   return true, not settle(key, deadline) and found
 end`,
     // Does so with all keys; an error is returned at the end.
@@ -122,5 +123,5 @@ end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "aa59e35acc55fbe059af5f880ca8c650d294bf68",
+  sha1: "4126308f1b85c7e2d2c804ce5d21b505a78e6a7c",
 };
