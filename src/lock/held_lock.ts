@@ -244,8 +244,8 @@ export class HeldLock extends TimerEntry {
    *
    * @param handle What the caller gets. If the lock extends itself, it ends in place of an
    * extension once this is garbage: nobody could release it then. Its signal keeps it. Not in Deno
-   * before 2.8, which collects a lent signal that has listeners; nor in workers, of which that is
-   * not known.
+   * before 2.8, which collects a lent signal that has listeners; nor in workers whose timers are
+   * numbers, of which that is not known.
    */
   deliver(handle?: object): void {
     this.#isDelivered = true;

@@ -50,14 +50,15 @@ function setAlive(timer: TimerHandle, alive: boolean): void {
 }
 
 /**
- * Whether the runtime's timers are objects, as far as one was set: numbers are those of workers.
+ * Whether the runtime's timers are objects, as far as one was set: those of some workers are
+ * numbers.
  */
 let timersAreObjects = false;
 
 /**
  * Whether the runtime keeps a signal that has listeners and to which nothing else refers. Deno does
- * from 2.8 on. Its version decides, because npm packages may see the timers of Node there. For
- * workers it is not known.
+ * from 2.8 on. Its version decides, because npm packages may see the timers of Node there. Workers
+ * whose timers are objects do; of others it is not known.
  */
 export function keepsSignals(): boolean {
   const { navigator } = globalThis as { navigator?: { readonly userAgent?: string } };
