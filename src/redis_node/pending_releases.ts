@@ -22,10 +22,7 @@ const RETRY_DELAY_MS = 100;
 /** Longest such delay, in milliseconds. */
 const RETRY_DELAY_MS_MAX = 1_600;
 
-/**
- * Without a connection, those that are not needed are dropped each time that the number of all
- * reaches a multiple of this.
- */
+/** Those that are not needed are dropped each time that so many were added. */
 const SWEEP_STEP = 1_000;
 
 /** What a release that is repeated needs of a request. */
@@ -47,6 +44,7 @@ interface PendingRelease extends QuorumRequest {
 export class PendingReleases {
   readonly #node: ReleasingNode;
   #releases: PendingRelease[] = [];
+  #added = 0;
   #timer: TimerEntry | undefined;
   #delayMs = RETRY_DELAY_MS;
 
@@ -60,9 +58,9 @@ export class PendingReleases {
     const pending = "untilMs" in release ? release : this.#pending(release);
     // mutation: pending-release-forgotten
     if (!this.#isNeeded(pending)) return; // that was its last try
-    // not the first one for each new one: that takes as long as to copy a long array
-    if (this.#releases.length % SWEEP_STEP === 0) this.#dropNeedless();
     this.#releases.push(pending);
+    // not the first one for each new one: that takes as long as to copy a long array
+    if (++this.#added % SWEEP_STEP === 0) this.#dropNeedless();
     if (this.#node.connection.open) this.#askLater(); // else it is sent on the next connection
   }
 

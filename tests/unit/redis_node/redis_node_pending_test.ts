@@ -1,9 +1,10 @@
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertLess, assertStringIncludes } from "@std/assert";
 import { releaseOperation } from "../../../src/redis_node/redis_node.ts";
 import { PendingReleases } from "../../../src/redis_node/pending_releases.ts";
 import { GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
 import { KEEP } from "../../../src/redis_node/scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
+import { systemClock } from "../../../src/time/clock.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeRequest, TICKET_ID, ticketOf } from "../../support/fake_request.ts";
@@ -161,6 +162,15 @@ for (const [count, kept] of [[900, true], [1_100, false]] as const) {
     assertEquals(sent, count + (kept ? 1 : 0));
   });
 }
+
+Deno.test("PendingReleases looks at all of them seldom, however many are needed at a time", () => {
+  let [nowMs, looks] = [0, 0];
+  const clock = { ...systemClock, monotonicMs: () => (looks++, nowMs) };
+  const server = { wheel: new TimerWheel(clock) };
+  const releases = new PendingReleases({ connection: { open: false }, server, release() {} });
+  for (; nowMs < 5_000; nowMs++) releases.add(release("v", "k", 999)); // so 999 are needed
+  assertLess(looks, 10 * 5_000);
+});
 
 test.opened("RedisNode sends a release once though its key must be gone: the server may have stood still", async (bench) => {
   bench.network.mode = "refuse";
