@@ -45,7 +45,7 @@ const DONE: { readonly [Name in Verb]: string } = {
 
 /**
  * How many of the nodes did as they were asked, what the others did, and how many are needed; if
- * they were asked what they have, how many must have the same.
+ * they were asked what they have, how many must have the same. Of one node, what it did.
  */
 export function voteCount(
   votes: readonly Vote[],
@@ -55,12 +55,24 @@ export function voteCount(
   const quorum = quorumSize(nodeCount);
   const count = (...outcomes: Vote["outcome"][]) =>
     votes.filter(({ outcome }) => outcomes.includes(outcome)).length;
+  const doneCount = count("granted", "held", "free");
+  const [only] = nodeCount === 1 ? votes : [];
+  if (only) {
+    const failed = `${only.outcome === "quarantined" ? "is " : ""}${inWords(only.outcome)}`;
+    return `the node ${doneCount > 0 ? DONE[verb] : failed}`;
+  }
   const others = (["denied", "held", "free", "failed", "timed-out", "quarantined"] as const)
     .filter((outcome) => count(outcome) > 0)
-    .map((outcome) => `, ${count(outcome)} ${outcome === "timed-out" ? "timed out" : outcome}`);
-  const done = ofNodes(count("granted", "held", "free"), nodeCount);
+    .map((outcome) => `, ${count(outcome)} ${inWords(outcome)}`);
   const agree = count("held") > 0 ? " to agree" : "";
-  return `${done} ${DONE[verb]}${others.join("")}, ${are(quorum)} needed${agree}`;
+  return `${ofNodes(doneCount, nodeCount)} ${DONE[verb]}${others.join("")}, ${
+    are(quorum)
+  } needed${agree}`;
+}
+
+/** `timed out` */
+function inWords(outcome: Vote["outcome"]): string {
+  return outcome.replace("-", " ");
 }
 
 /** `2 of 3 nodes`. */

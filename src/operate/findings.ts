@@ -46,12 +46,14 @@ function quorumFindings(
   });
   const granting = nodes.length - refusing.length;
   if (granting >= quorum) return [];
+  const why = nodes.length === 1
+    ? "the node can grant none"
+    : `${ofNodes(granting, nodes.length)} can grant one, ${are(quorum)} needed`;
   return [{
     code: "NO_QUORUM",
     severity: "error",
     nodes: refusing.map(({ name }) => name),
-    message: `No lock can be acquired: ${ofNodes(granting, nodes.length)} can grant one, ` +
-      `${are(quorum)} needed`,
+    message: `No lock can be acquired: ${why}`,
     advice: "Bring back nodes that are down, and mend what makes nodes refuse locks",
   }];
 }

@@ -89,7 +89,7 @@ function watchOnTerminal(urls: readonly string[], resources: string[], rows = 24
 }
 
 const LINE = /job {2}free/;
-const REFUSED = /Cannot inspect lock "job": 0 of 1 node answered, 1 failed/;
+const REFUSED = /Cannot inspect lock "job": the node failed/;
 
 for (
   const [what, line, { rows = 24, term = "xterm", others = [], urls }] of [

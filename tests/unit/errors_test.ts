@@ -78,6 +78,20 @@ Deno.test("voteCount() says how many did what, and how many are needed", () => {
   );
 });
 
+for (
+  const [outcome, text] of [
+    ["granted", "granted it"],
+    ["denied", "denied"],
+    ["failed", "failed"],
+    ["timed-out", "timed out"],
+    ["quarantined", "is quarantined"],
+  ] as const
+) {
+  Deno.test(`voteCount() counts nothing if there is one node, but says that it ${text}`, () => {
+    assertEquals(voteCount([{ node: "a", outcome, elapsedMs: 1 }], 1), `the node ${text}`);
+  });
+}
+
 const SILENT: Vote = { node: "d", outcome: "timed-out", elapsedMs: 1 };
 
 /** The vote of a node that fails, for good or not. */
