@@ -101,7 +101,7 @@ export function checkAbilities(
   needs: { readonly [Name in Ability]?: boolean | number },
 ): void {
   const { fencing, adopt, list, restartGuardMs } = needs;
-  if (!fencing && !adopt && !list && !restartGuardMs) return; // as most, which the loops cost time
+  if (!fencing && !adopt && !list && !restartGuardMs) return; // most calls; the loops take time
   for (const name in ABILITIES) {
     const ability = name as Ability;
     if (!needs[ability]) continue;
