@@ -86,8 +86,8 @@ export class HeldLock extends TimerEntry {
   #validityMs: number;
   /**
    * The extensions that have begun since the last one that succeeded, in this order, without those
-   * that were given up: `renewal.ts` adds them, and keeps two of those that have failed at most. The
-   * last says why the lock is lost, and the next one goes ahead of the crowd.
+   * that were given up: `renewal.ts` adds them, and keeps two of those that have failed at most.
+   * The last says why the lock is lost, and the next one goes ahead of the crowd.
    */
   tries: readonly Round[] = NONE;
   /** What extends it, if it extends itself, and when next, by the continuous clock. */
