@@ -34,8 +34,13 @@ export type Evaluate = (frame: Frame) => Value;
  * function returns.
  */
 export type Execute = (frame: Frame) => undefined | typeof BREAK | Result;
-/** Evaluates the table and the key of what is set, and returns what sets it. */
-export type Target = (frame: Frame) => (value: Value) => void;
+/**
+ * Evaluates the table and the key of what is set, and returns what sets it. That reads them if they
+ * are variables of this function, except those `later`, which are set before.
+ */
+export type Target = (frame: Frame, later: readonly Slot[]) => (value: Value) => void;
+/** The slot of a variable of this function, `undefined` for everything else. */
+type Slot = number | undefined;
 
 /** An expression that has been read. */
 export interface Expression {
@@ -43,7 +48,12 @@ export interface Expression {
   /** All values, if there may be none or several. */
   readonly evaluateAll?: (frame: Frame) => Result;
   /** What an error calls it. */
-  readonly name?: string;
+  readonly name?: string | undefined;
+  /**
+   * Where it is, if it is a variable of this function: an operator reads that when it operates, so
+   * it finds what its other operand has set.
+   */
+  readonly slot?: Slot | undefined;
   /** The value, in a list, if that never changes. */
   readonly constant?: readonly [Value];
   /** Makes a function that sets it, if that is possible. */
@@ -83,17 +93,22 @@ export function locals(slots: readonly number[], values: readonly Expression[]):
 }
 
 /** `a, b[c] = …`: tables and keys are evaluated before the values. */
-export function assignment(targets: readonly Target[], values: readonly Expression[]): Execute {
+export function assignment(
+  targets: readonly Target[],
+  slots: readonly Slot[],
+  values: readonly Expression[],
+): Execute {
   if (targets.length === 1 && values.length === 1) {
     const [[target], [{ evaluate }]] = [targets, values];
     return (frame) => {
-      const set = target(frame);
+      const set = target(frame, []);
       set(evaluate(frame));
     };
   }
   const all = listOf(values);
+  const later = targets.map((_, at) => slots.slice(at + 1));
   return (frame) => {
-    const setters = targets.map((target) => target(frame));
+    const setters = targets.map((target, at) => target(frame, later[at]));
     const list = all(frame);
     // Lua assigns the last one first.
     for (let at = setters.length - 1; at >= 0; at--) setters[at](list[at]);
@@ -216,6 +231,7 @@ export function variable(depth: number, slot: number, name: string): Expression 
     return {
       evaluate: (frame) => frame[slot] as Value,
       name: `local '${name}'`,
+      slot,
       target: (frame) => (value) => void (frame[slot] = value),
     };
   }
@@ -241,11 +257,15 @@ export function indexed(table: Expression, key: Expression, line: number): Expre
     return { ...constant(known.get(text, site)), name };
   }
   return {
-    evaluate: (frame) => index(table.evaluate(frame), key.evaluate(frame), site),
+    evaluate: inOrder(table, key, (container, at) => index(container, at, site)),
     name,
-    target: (frame) => {
-      const [container, at] = [table.evaluate(frame), key.evaluate(frame)];
-      return (value) => setIndex(container, at, value, site);
+    target: (frame, later) => {
+      const [container, at] = [table, key].map(({ evaluate, slot }) => {
+        if (slot !== undefined && !later.includes(slot)) return evaluate;
+        const value = evaluate(frame);
+        return () => value;
+      });
+      return (value) => setIndex(container(frame), at(frame), value, site);
     },
   };
 }
@@ -253,19 +273,34 @@ export function indexed(table: Expression, key: Expression, line: number): Expre
 /** An operator with two operands. */
 export function binary(
   operator: string,
-  { evaluate: left }: Expression,
-  { evaluate: right }: Expression,
+  left: Expression,
+  right: Expression,
   site: OperatorSite,
 ): Evaluate {
   if (operator === "and" || operator === "or") {
     const goesOn = operator === "and";
     return (frame) => {
-      const value = left(frame);
-      return isTrue(value) === goesOn ? right(frame) : value;
+      const value = left.evaluate(frame);
+      return isTrue(value) === goesOn ? right.evaluate(frame) : value;
     };
   }
   const operate = BINARY[operator];
-  return (frame) => operate(left(frame), right(frame), site);
+  // `..` copies its operands, as a call does.
+  const copied = operator === ".." ? { evaluate: left.evaluate } : left;
+  return inOrder(copied, right, (a, b) => operate(a, b, site));
+}
+
+/** Evaluates two operands, and reads the first behind the second if it is a local variable. */
+function inOrder(
+  { evaluate: left, slot }: Expression,
+  { evaluate: right }: Expression,
+  operate: (a: Value, b: Value) => Value,
+): Evaluate {
+  if (slot === undefined) return (frame) => operate(left(frame), right(frame));
+  return (frame) => {
+    const b = right(frame);
+    return operate(left(frame), b);
+  };
 }
 
 /** `callee(…)`. */

@@ -341,7 +341,7 @@ class Compiler {
     });
     this.#expect("=");
     const values = this.#expressions();
-    return assignment(targets, values);
+    return assignment(targets, expressions.map(({ slot }) => slot), values);
   }
 
   // Expressions
@@ -376,7 +376,11 @@ class Compiler {
     const { evaluate, constant: known, name } = this.#expression(UNARY_PRECEDENCE);
     const site = { line: this.#line, name };
     const operate = UNARY[operator];
-    if (operator === "-" && typeof known?.[0] === "number") return constant(-known[0]);
+    if (operator === "-" && typeof known?.[0] === "number") {
+      // Lua takes the constants 0 and -0 of a function for one.
+      if (known[0] === 0) throw this.#unsupported("'-0'");
+      return constant(-known[0]);
+    }
     return { evaluate: (frame) => operate(evaluate(frame), site) };
   }
 
@@ -441,9 +445,9 @@ class Compiler {
       this.#at--;
       throw this.#unexpected();
     }
-    const { evaluate, name } = this.#expression();
+    const { evaluate, name, slot } = this.#expression();
     this.#expect(")");
-    return { evaluate, ...(name === undefined ? {} : { name }) };
+    return { evaluate, name, slot };
   }
 
   #arguments(): Expression[] {

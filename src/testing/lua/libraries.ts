@@ -57,6 +57,7 @@ export const STRING: Library = new Library("string", {
     );
   },
   len: (args) => textAt(args, 0).length,
+  lower: (args) => textAt(args, 0).replace(/[A-Z]+/gu, (letters) => letters.toLowerCase()),
   match: (args) => {
     const match = matchOf(args);
     return match && (match.captures.length > 0 ? match.captures : match.text);
@@ -66,6 +67,7 @@ export const STRING: Library = new Library("string", {
     const [from, to] = [position(integerAt(args, 1), text), position(integerAt(args, 2, -1), text)];
     return text.slice(Math.max(0, from - 1), to);
   },
+  upper: (args) => textAt(args, 0).replace(/[a-z]+/gu, (letters) => letters.toUpperCase()),
 });
 
 /** The library `table`. */
@@ -86,12 +88,23 @@ export const TABLE: Library = new Library("table", {
     table.set(table.items.length + 1, args[1]);
     return [];
   },
+  remove: (args) => {
+    const table = tableAt(args, 0);
+    if (args.length > 1) throw new UnsupportedError("'table.remove' at a place");
+    const { length } = table.items;
+    if (length === 0) return [];
+    const last = table.get(length);
+    table.set(length, undefined);
+    return last;
+  },
 });
 
 /** What has no library, by name. */
 export const BASE: Readonly<Record<string, Value>> = {
+  assert: (args) => isTrue(anyAt(args, 0)) ? args : raise(textAt(args, 1, "assertion failed!")),
   error: ([value, ...rest]) => {
     if (rest.length > 0) throw new UnsupportedError("an error with a level");
+    if (typeof value === "function") throw new UnsupportedError("a function as an error");
     const text = textOf(value);
     throw text === undefined ? new LuaError(value) : raise(text);
   },

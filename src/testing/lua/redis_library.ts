@@ -28,6 +28,14 @@ export const REDIS: Library = new Library("redis", {
     )!;
     return tableWith("err", `${code} ${message.replace(/^[\r\n]+|[\r\n]+$/gu, "")}`);
   },
+  LOG_DEBUG: 0,
+  LOG_NOTICE: 2,
+  LOG_VERBOSE: 1,
+  LOG_WARNING: 3,
+  log: (args) => {
+    if (args.length > 1 && typeof args[0] === "number" && args[0] >= 0 && args[0] <= 3) return [];
+    throw new UnsupportedError("'redis.log' without a level and a text");
+  },
   replicate_commands: () => true,
   status_reply: (args) => tableWith("ok", textOf(args)),
 });

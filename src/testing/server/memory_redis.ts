@@ -68,11 +68,12 @@ export interface MemoryRestartOptions {
  * - all statements, but `for … in` only with `ipairs` and with `pairs` of a list, and no global
  *   variables
  * - functions, but without `...`, and not created in a loop
- * - `error`, `tonumber`, `tostring`, `type`, `unpack`
+ * - `assert`, `error`, `tonumber`, `tostring`, `type`, `unpack`
  * - `math.abs`, `ceil`, `floor`, `huge`, `max`, `min`
- * - `string.find`, `format` (`%s`, `%d`, `%.0f`), `len`, `match`, `sub`
- * - `table.concat`, `insert` (at the end)
- * - `redis.call`, `pcall`, `error_reply`, `replicate_commands`, `status_reply`
+ * - `string.find`, `format` (`%s`, `%d`, `%.0f`), `len`, `lower`, `match`, `sub`, `upper`
+ * - `table.concat`, `insert` and `remove` (at the end)
+ * - `redis.call`, `pcall`, `error_reply`, `log` (does nothing), `replicate_commands`,
+ *   `status_reply`
  *
  * Anything else, and what depends on the order of a table's fields or on the length of a table with
  * holes, is an error that names the line and the construct: so a script is never answered otherwise
