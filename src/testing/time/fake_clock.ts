@@ -30,6 +30,7 @@ const REAL_PAUSES_MAX = 200;
  * time.
  */
 const ROUNDS_MAX = 10_000;
+
 /**
  * The time of all lock clients and servers in memory, in a test's hands. {@linkcode startFakeClock}
  * starts it.
@@ -150,7 +151,7 @@ class RunningClock extends ManualClock implements FakeClock {
     const endMs = this.nowMs + this.#checked("ms", ms);
     if (ms === Infinity) throw rangeError("move fake clock", "ms", "must be finite", ms);
     await this.#untilQuiet();
-    while (this.fireNext(endMs)) await this.#untilQuiet();
+    while (this.fireNext(endMs)) await this.#untilQuiet(1);
     this.moveTo(endMs);
     await this.#untilQuiet();
   }
@@ -169,7 +170,7 @@ class RunningClock extends ManualClock implements FakeClock {
           `Cannot settle promise as nothing that it waits for is due within ${limitMs} ms of the fake clock`,
         );
       }
-      await this.#untilQuiet();
+      await this.#untilQuiet(1);
     }
     return await promise;
   }
@@ -192,15 +193,17 @@ class RunningClock extends ManualClock implements FakeClock {
     return ms;
   }
 
-  /** Waits until nothing is on the way between clients and servers of this process. */
-  async #untilQuiet(): Promise<void> {
+  /**
+   * Waits until nothing is on the way between clients and servers of this process: for one round if
+   * that is all that is `missing`, as after a timer, and nothing passes in it.
+   */
+  async #untilQuiet(missing = QUIET_ROUNDS): Promise<void> {
     await this.#loaded;
-    let quiet = 0;
-    for (let rounds = 0; quiet < QUIET_ROUNDS && rounds < ROUNDS_MAX; rounds++) {
+    for (let rounds = 0; missing > 0 && rounds < ROUNDS_MAX; rounds++) {
       if (this.#restored) return;
+      await nextTick(); // clients send at the end of a tick
       await roundTrip();
-      await nextTick();
-      quiet = trafficCount() === this.#traffic ? quiet + 1 : 0;
+      missing = trafficCount() === this.#traffic ? missing - 1 : QUIET_ROUNDS;
       this.#traffic = trafficCount();
     }
   }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+
 /**
  * Connections opened and closed and pieces of data, in either direction, since the process started.
  */
