@@ -174,7 +174,8 @@ export function drawPicture(picture: Picture): string {
   });
   const columns = Math.min(NAME_MAX, Math.max(0, ...rows.map(({ name }) => name.length)));
   const [title, summary] = [picture.title, picture.summary].map(escapeHtml);
-  const legend = picture.legend.map(([kind, text]) => `<i class="${kind}"></i>${text}`).join("");
+  const legend = picture.legend.map(([kind, text]) => `<span><i class="${kind}"></i>${text}</span>`)
+    .join("\n");
   const lines = picture.lines.map(({ atMs, who, what }) =>
     `<tr><td>${timeText(picture, atMs)}<td>${escapeHtml(who)}<td>${escapeHtml(what)}\n`
   );
@@ -226,7 +227,8 @@ u { position: absolute; bottom: 100%; transform: translateX(-50%); white-space: 
 .violation, .expected { border-color: var(--bad); color: var(--bad); }
 s.expected { border-left-style: dashed; }
 s.mended { border-left-style: dotted; border-color: var(--soft); }
-#legend i { --hue: 210; display: inline-block; width: 1.6em; height: .75em; margin: 0 .45em 0 1.4em; border-radius: 2px; }
+#legend span { display: inline-block; margin-right: 1.4em; }
+#legend i { --hue: 210; display: inline-block; width: 1.6em; height: .75em; margin-right: .45em; border-radius: 2px; }
 #legend i.violation { height: 2px; vertical-align: middle; background: var(--bad); }
 table { border-collapse: collapse; margin-top: 1rem; font-size: 12px; }
 td { padding: .12rem .8rem .12rem 0; vertical-align: top; border-top: 1px solid var(--line); }
