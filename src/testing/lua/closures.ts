@@ -260,14 +260,20 @@ export function indexed(table: Expression, key: Expression, line: number): Expre
     evaluate: inOrder(table, key, (container, at) => index(container, at, site)),
     name,
     target: (frame, later) => {
-      const [container, at] = [table, key].map(({ evaluate, slot }) => {
-        if (slot !== undefined && !later.includes(slot)) return evaluate;
-        const value = evaluate(frame);
-        return () => value;
-      });
-      return (value) => setIndex(container(frame), at(frame), value, site);
+      const [into, at] = [targetPart(table, frame, later), targetPart(key, frame, later)];
+      return (value) => setIndex(into(frame), at(frame), value, site);
     },
   };
+}
+
+function targetPart(
+  { evaluate, slot }: Expression,
+  frame: Frame,
+  later: readonly Slot[],
+): Evaluate {
+  if (slot !== undefined && !later.includes(slot)) return evaluate;
+  const value = evaluate(frame);
+  return () => value;
 }
 
 /** An operator with two operands. */
