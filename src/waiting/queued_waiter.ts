@@ -327,8 +327,7 @@ export class QueuedWaiter implements TicketListener {
 
   /** When to ask again because the vote was split: ever later, until one of the contenders wins. */
   #splitMs(): number {
-    if (this.#splits === 0) return Infinity;
-    return this.#nowMs + this.#graceMs() * SPLIT_FACTOR ** this.#splits;
+    return this.#splits === 0 ? Infinity : this.#nowMs + this.#graceMs(this.#splits);
   }
 
   /** When the first polls because the holder is of another library, and will notify nobody. */
@@ -340,8 +339,7 @@ export class QueuedWaiter implements TicketListener {
 
   /** When to ask though nothing has happened: the rarer, the more often that was so before. */
   #idleMs({ ahead }: Standing): number {
-    const leastMs = Math.max(this.call!.settings.retryDelayMaxMs, IDLE_MS_MIN);
-    const longestMs = Math.min(leastMs * 2 ** this.#idles * (1 + ahead), IDLE_MS_MAX);
+    const longestMs = Math.min(this.#delayMsMax * 2 ** this.#idles * (1 + ahead), IDLE_MS_MAX);
     return this.#nowMs + longestMs * (1 + this.#random.fraction()) / 2;
   }
 
@@ -376,17 +374,24 @@ export class QueuedWaiter implements TicketListener {
    * when that is over others ask, and the vote is split again.
    */
   #restAfterSplitsMs(): number {
-    if (this.#standing!.ahead > 0) return this.#graceMs() * SPLIT_FACTOR ** 2;
+    if (this.#standing!.ahead > 0) return this.#graceMs(2);
     return this.ticket.patienceMs * (0.5 + this.#random.fraction()) / 2;
   }
 
   /**
    * Half a round trip to one and a half, in milliseconds: a notification is on its way, or will not
-   * come.
+   * come. Longer after split votes, but about `retryDelayMaxMs` at most: nodes may have split them
+   * alone, because keys in the way expire on one after another.
    */
-  #graceMs(): number {
+  #graceMs(splits = 0): number {
     const roundTripMs = Math.min(this.#last!.slowestMs, ROUND_TRIP_MS_MAX);
-    return Math.max(GRACE_MS_MIN, roundTripMs) * (0.5 + this.#random.fraction());
+    const graceMs = Math.max(GRACE_MS_MIN, roundTripMs) * SPLIT_FACTOR ** splits;
+    return Math.min(graceMs, this.#delayMsMax) * (0.5 + this.#random.fraction());
+  }
+
+  /** The longest delay of a call that polls, or more, in milliseconds. */
+  get #delayMsMax(): number {
+    return Math.max(this.call!.settings.retryDelayMaxMs, IDLE_MS_MIN);
   }
 
   /** How much later than the end of a key's TTL it asks, in milliseconds. */

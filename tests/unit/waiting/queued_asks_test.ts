@@ -139,6 +139,18 @@ Deno.test("a first whose vote was split twice follows notifications rarely, but 
   assertEquals([waitedMs, callers.won], [0, ["first"]]);
 });
 
+Deno.test("a first whose vote is split for long, and that nobody notifies, asks as often as it would poll at the rarest", async () => {
+  const callers = await blocked(["first"], { retryDelayMaxMs: 2_000 });
+  callers.nodes[0].delete("a");
+  const startMs = callers.nowMs;
+  callers.notify(callers.nodes.slice(0, 1)); // its ask splits the vote
+  await callers.advance(60_000);
+  const asksMs = callers.asksMs(startMs);
+  const gapsMs = asksMs.map((askMs, index) => askMs - (asksMs[index - 1] ?? 0));
+  assert(Math.max(...gapsMs) <= 3_000, `${gapsMs}`); // 'retryDelayMaxMs', and half of it
+  assert(asksMs.length >= 20 && asksMs.length <= 60, `${asksMs.length}`);
+});
+
 Deno.test("a call for two keys of which others had one when it asked, so that the vote was split, uses its turn at once", async () => {
   const callers = new Callers({}, 3, ([granting]) => granting.refusal = new Error("NOPERM"));
   callers.occupy();
