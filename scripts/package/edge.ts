@@ -37,7 +37,7 @@ console.log(await new EdgeVM().evaluate(readFileSync(process.argv[2], "utf8") + 
 
 const SAID = [
   "true",
-  'Cannot acquire lock "resource": 0 of 1 node granted it, 1 failed, 1 is needed; permanent error: ' +
+  'Cannot acquire lock "resource": the node failed; permanent error: ' +
   "Connection to redis://10.0.0.1:6379 could not be made: Cannot connect as this runtime has no " +
   "TCP sockets: use a node over fetch, by upstashNode() of @hasp/redlock/upstash",
   "Cannot listen as this runtime has no TCP sockets: use 'connect' of a MemoryRedis",
