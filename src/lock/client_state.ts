@@ -22,7 +22,7 @@ const CLOSE_TIMEOUT_MS = 2_000;
 /** How much longer nodes may take for each lock that is held then, in milliseconds. */
 const CLOSE_TIMEOUT_MS_PER_LOCK = 0.1;
 
-/** Of so many calls that too few nodes answered, one pauses for a tick of the event loop. */
+/** Of so many calls that too few nodes answered, one waits for a tick of the event loop. */
 const UNANSWERED_PER_TICK = 16;
 
 /** Most keys in cooldown; one more ends the cooldown of the oldest. */
@@ -103,9 +103,9 @@ export class ClientState implements NodeSet {
   }
 
   /**
-   * Counts a call that too few nodes answered, which is about to reject, and has one of so many
-   * pause for a tick. If nodes are down, calls fail without asking them: a caller that repeats them
-   * without a pause would keep the event loop from ever connecting again.
+   * Counts a call that too few nodes answered, which is about to reject; now and then one waits for
+   * a tick. If nodes are down, calls fail without asking them: a caller that repeats them without a
+   * pause would keep the event loop from ever connecting again.
    */
   noteNoQuorum(): Promise<void> | undefined {
     if (++this.#unanswered % UNANSWERED_PER_TICK > 0) return undefined;

@@ -11,13 +11,13 @@
  * | ---------- | ---------------------------------------- | ------------------------------------- |
  * | `release`  | its holder, or `withdraw`                | deleted, with `atLeastMs` later       |
  * | `handOver` | its holder; `withdraw` of an adopted one | left to the next holder               |
- * | `lose`     | what aborts the signal                   | taken back, mostly after their TTL    |
+ * | `lose`     | whatever ends it otherwise               | taken back, mostly after their TTL    |
  *
- * **What aborts the signal?** In `using()` the signal of the call ({@linkcode HeldLock.abort}),
- * and else its loss: by the timer wheel when the validity is about to be over (`onDue`), by code
- * that reads the signal later than that (`loseIfOver`), by an extension that a majority denied,
- * when the client closes (`onClosed`), and in place of an extension if nobody has the handle any
- * more.
+ * **What aborts the signal?** In `using()` the signal of the call ({@linkcode HeldLock.abort}; the
+ * lock stays held), and else the loss: by the timer wheel when the validity is about to be over
+ * (`onDue`), by code that reads the signal later than that (`loseIfOver`), by an extension that a
+ * majority denied, when the client closes (`onClosed`), and in place of an extension if nobody has
+ * the handle any more.
  *
  * **Where is the program notified?** In the async context of the call that won the lock, a
  * microtask after the loss; if the lock has no listener, in that of the code that first read its

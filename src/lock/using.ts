@@ -64,7 +64,7 @@ export async function runUsing<T>(call: LockCall, routine: Routine<T>): Promise<
 /**
  * Begins term after term, each with a call for its lock, until the signal of the calls aborts.
  *
- * @param first The call of the first term; those of the others are alike.
+ * @param first What each term calls for; it is not made itself.
  * @param routine Runs in each term.
  * @throws {RedlockError} If the client is closed.
  */
@@ -77,7 +77,7 @@ export async function lead(first: LockCall, routine: Routine<unknown>): Promise<
     const failed = await runUsing(call, routine).then(() => undefined, (error) => ({ error }));
     if (signal?.aborted) return;
     call.throwIfEnded();
-    if (call.elapsedMs >= PAUSE_MS_MAX) failures = 0; // the term has lasted
+    if (call.elapsedMs >= PAUSE_MS_MAX) failures = 0; // the one before is so long ago
     failures = failed ? failures + 1 : 0;
     const longestMs = Math.min(PAUSE_MS_MIN * 2 ** failures, PAUSE_MS_MAX);
     const delayMs = PAUSE_MS_MIN + (longestMs - PAUSE_MS_MIN) * wheel.random.fraction();

@@ -45,7 +45,7 @@ export const FAILED = 7;
 export const UNSENT = 8;
 /** It did not answer in time. */
 export const TIMED_OUT = 9;
-/** It did what was asked, but may have lost keys less than the restart guard ago. */
+/** Its vote does not count, because it may have lost keys less than the restart guard ago. */
 export const QUARANTINED = 10;
 
 /** One of these. */

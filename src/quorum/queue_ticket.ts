@@ -77,8 +77,8 @@ export interface QueuePosition {
   /** Only with a pool: the index of a key that is free, but for another ticket, or -1. */
   readonly reserved?: number;
   /**
-   * How long to wait before asking if it is another's turn for keys that are free, in milliseconds;
-   * with a pool, for `reserved`. 0: it is not.
+   * How long to wait before asking if it is another's turn for keys that are free, or that other
+   * readers hold, in milliseconds; with a pool, for `reserved`. 0: it is not.
    */
   readonly turnMs: number;
 }

@@ -54,8 +54,8 @@ export interface RequestDetails
    */
   readonly keepsTicket?: boolean;
   /**
-   * For this long after a node may have lost keys, in milliseconds, it answers `QUARANTINED`
-   * instead of granting an acquisition or an extension. Missing or 0: never.
+   * For this long after a node may have lost keys, in milliseconds, it answers `QUARANTINED` to an
+   * acquisition or an extension, whatever it did. Missing or 0: never.
    */
   readonly guardMs?: number | undefined;
   /**

@@ -367,7 +367,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
 
 /**
  * Whether a request may go out again if the server did not know its script, or refused its group:
- * not if it could outlive what undoes it, or what has its keys live on for a while.
+ * not if it could take effect behind what undoes it, or behind what keeps its keys for a while.
  */
 function isRepeatable({ kind }: Operation, { wanted, undone }: QuorumRequest): boolean {
   // mutation: script-sent-for-undone-attempt

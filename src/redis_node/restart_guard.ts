@@ -186,7 +186,7 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
     this.askBehind([]);
   }
 
-  /** Must be called right behind the command, with these keys, that may bring the grant. */
+  /** Must be called with the keys of the command that may bring the grant, right behind that. */
   askBehind(keys: LockCommand["keys"], withheld?: WithheldVote): void {
     const { thirdParty, wheel: { clock } } = this.#server;
     // others' clients may connect again unnoticed

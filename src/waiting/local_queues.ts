@@ -160,7 +160,7 @@ export class LocalQueues {
    * keys comes after them.
    */
   noteReleased(keys: readonly string[], othersWait: boolean): void {
-    // as after most releases, which the loop would cost memory
+    // so it is after most releases, and the loop allocates
     if (!othersWait && this.#contended.size === 0) return;
     const nowMs = this.#nodeSet.wheel.clock.monotonicMs();
     for (const name of keys.length > 1 ? [keysName(keys), ...keys] : keys) {

@@ -87,6 +87,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "2f55f1b9dd8ec0649929ac57925d1130f9ed0094",
+  sha1: "71145c1bbbd9419558920f50b7364096b3518756",
   read: readAcquired,
 };

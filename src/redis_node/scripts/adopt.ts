@@ -44,7 +44,7 @@ for index, key in ipairs(KEYS) do
 end
 return granted`,
   ),
-  sha1: "bbf704acd419ac60dba02d62f7a5d06b3e253999",
+  sha1: "e7c6842a0a498511332687062e3825be5f8b512a",
   read: (reply, request) => reply === -1 ? MISSING : readAcquired(reply, request),
 };
 

@@ -52,7 +52,8 @@ export const FENCE_LUA: string = /* @__PURE__ */ lua(
   // exceeds all earlier tokens of each key. A counter calls for one more than it is, a missing one
   // for the clock, or the hint if that is near the clock.
   //
-  // With a `token`, raises the counters to that, or to the highest of them if that is more.
+  // With a `token`, raises the counters to that, or to the highest of them if that is more; its
+  // first write then is a `PEXPIRE`, for the same reason as that of `ADOPT`.
   () =>
     `local function fence(keys, hint, token)
   if hint == '' then return 1 end
@@ -71,6 +72,7 @@ export const FENCE_LUA: string = /* @__PURE__ */ lua(
   if highest > ${COUNT_MAX} then error('WRONGTYPE the clock is beyond all fencing counters') end
   local ttlMs = ${COUNTER_TTL_MS} + math.max(0, math.ceil((highest - nowUs) / 1000))
   local text, ttl = string.format('%.0f', highest), string.format('%.0f', ttlMs)
+  if token then redis.call('PEXPIRE', 'hasp:fence:' .. keys[1], ttl) end
   for _, key in ipairs(keys) do
     redis.call('SET', 'hasp:fence:' .. key, text, 'PX', ttl)
   end
@@ -126,9 +128,8 @@ return start`
 
 /**
  * Raises the counters to the token if all keys hold the value; replies with the counter then, or 0
- * or -1 if a key does not hold it. A missing counter starts from the clock if that is more, because
- * the node may have lost one that was above the token. Its first write is a `PEXPIRE`, for the same
- * reason as that of `ADOPT`.
+ * or -1 if a key does not hold it. A missing counter starts from the clock if that is more by a
+ * minute, because the node may have lost one that was above the token.
  */
 export const RAISE: ScriptOperation = {
   kind: "raise",
@@ -136,11 +137,9 @@ export const RAISE: ScriptOperation = {
   source: /* @__PURE__ */ lua(
     HELD_LUA,
     FENCE_LUA,
-    () =>
-      `local token = tonumber(ARGV[2])
-redis.call('PEXPIRE', 'hasp:fence:' .. KEYS[1], '${COUNTER_TTL_MS}')
+    `local token = tonumber(ARGV[2])
 return fence(KEYS, token, token)`,
   ),
-  sha1: "4617ac2bd0b3ce5b869221dcd419be21292b7e57",
+  sha1: "551a54944901f0ae07a314d7e8b1689caa7949e8",
   read: (reply) => reply === 0 || reply === -1 ? DENIED : isCount(reply) ? GRANTED : undefined,
 };

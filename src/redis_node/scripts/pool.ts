@@ -115,7 +115,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "48506f332df047b1ce113114a6ee6ca159ed0ba1",
+  sha1: "795c6d14f731ddba5bd1dd13832eecced52118b5",
   read(reply, request) {
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
     return isMask ? DENIED : readAcquired(reply, request);

@@ -32,8 +32,8 @@
  * | it is held, and a client asks      | ends, if a plain `SET` had taken the key  | `JOIN_LUA`   |
  *
  * A first ticket to whose channel nobody subscribes is dropped, because its client is gone: then
- * the next one is first. A newcomer, who is not in the queue yet, drops nobody, and waits 50 ms
- * longer than a turn if several wait, because they are about to ask.
+ * the next one is first. A newcomer, who is not in the queue yet, overtakes nobody, and waits 50
+ * ms longer than a turn if several wait, because they are about to ask.
  *
  * A ticket for any one of several keys has one turn at a time, so the next key that is free goes to
  * the next ticket.
@@ -48,9 +48,9 @@
  * - `+` and a time, `watch`: the ticket is to ask after so many milliseconds, if nothing comes
  *   before. Each that gets this message waits at least 50 ms longer than the one before. The key is
  *   free, and it is another's turn; or a lock that has ended keeps the key until then. It goes to
- *   the first, the fourth and the last of those who wait for that, and of those who wait for the
- *   end of a key to the last but one, too. Several at the head may be stuck; but the last has just
- *   asked, so it most likely runs.
+ *   the first, the fourth and the last of those who wait for that; if they wait for the end of a
+ *   key, also to the last but one. Several at the head may be stuck; but the last has just asked,
+ *   so it most likely runs.
  * - `-` and a time, `taken`: another took the key, and it expires after so many milliseconds. Until
  *   then there is nothing to ask for. It goes to the same tickets. The last may be there only since
  *   it released the key, so the last but one gets it, too.
@@ -156,7 +156,7 @@ end`,
   return waitMs
 end`,
   // The id of a pool's ticket, without the number of the key; `nil` or `false` of anything else.
-  // Without a dot, the pattern would try each end of the ticket.
+  // The pattern alone is slow if there is no dot.
   `local function poolIdOf(ticket)
   return type(ticket) == 'string' and ticket:find('.', 1, true) and ticket:match('^[^.]*%.')
 end`,
@@ -329,7 +329,7 @@ type PositionReply = [
   foreign: number,
   /** The value of a key, or an empty text. */
   holder: RawReply,
-  /** How long it is another's turn for keys that are free, of a pool for `reserved`; else 0. */
+  /** {@linkcode QueuePosition.turnMs} */
   waitMs: number,
   /** A bit mask: 1 for the first key of the pool if it is free for the ticket, and so on. */
   free?: number,

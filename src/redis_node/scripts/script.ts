@@ -23,10 +23,11 @@
  * | `../operated_node.ts` | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
  *
  * 0 is a denial; 1, or a counter of fencing tokens, is a grant. If keys are missing and nothing
- * else is in the way, an extension replies 2, and what takes that all keys hold the value -1; a
- * release replies 2 if others wait. `EXTEND` and `RELEASE` reply so for each key. A position is
- * where the ticket stands in the queues, a mask which keys of the pool are free. `KEEP` is the
- * script of `EXTEND_SHARED`, with one more argument. The last three scripts are always sent whole.
+ * else is in the way, an extension replies 2, and a script that needs all keys to hold the value
+ * replies -1. A release replies 2 if others wait. `EXTEND` and `RELEASE` reply so for each key. A
+ * position is where the ticket stands in the queues, a mask which keys of the pool are free. `KEEP`
+ * is the script of `EXTEND_SHARED`, with one more argument. The last two scripts are always sent
+ * whole.
  *
  * Scripts for callers that wait have one shape: is a key held, or another's turn (`contendFor`)? If
  * not, the caller leaves the queues (`take`) and gets the keys (`grant`, but for readers); else it
@@ -46,9 +47,9 @@
  * not keep it from setting or deleting keys: what concerns others, such as their queue, and what a
  * server may refuse.
  *
- * Numbers in the Lua are interpolated from constants. Where a command gets one, it is quoted: a
- * server takes half a command's time to write a number as a text. Names are written out, so that a
- * reader sees them; a test compares them.
+ * Numbers in the Lua are interpolated from constants. Where a command that runs often gets one, it
+ * is quoted: a server takes half a command's time to write a number as a text. Names are written
+ * out, so that a reader sees them; a test compares them.
  *
  * @module
  */
