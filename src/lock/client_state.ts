@@ -108,7 +108,7 @@ export class ClientState implements NodeSet {
    * pause would keep the event loop from ever connecting again.
    */
   noteNoQuorum(): Promise<void> | undefined {
-    if (++this.#unanswered % UNANSWERED_PER_TICK > 0) return undefined;
+    if (this.closed || ++this.#unanswered % UNANSWERED_PER_TICK > 0) return undefined;
     return pause(this.wheel, 0, undefined);
   }
 

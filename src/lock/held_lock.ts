@@ -86,8 +86,8 @@ export class HeldLock extends TimerEntry {
   #validityMs: number;
   /**
    * The extensions that have begun since the last one that succeeded, in this order, without those
-   * that were given up: `renewal.ts` adds them, and keeps two of those that have failed at most.
-   * The last says why the lock is lost, and the next one goes ahead of the crowd.
+   * that were given up: `renewal.ts` adds them, and of those that are settled keeps the last. The
+   * last of all says why the lock is lost, and the next one goes ahead of the crowd.
    */
   tries: readonly Round[] = NONE;
   /** What extends it, if it extends itself, and when next, by the continuous clock. */
@@ -243,9 +243,9 @@ export class HeldLock extends TimerEntry {
    * Its caller gets it, or the routine that uses it.
    *
    * @param handle What the caller gets. If the lock extends itself, it ends in place of an
-   * extension once this is garbage: nobody could release it then. Its signal keeps it. Not in Deno
-   * before 2.8, which collects a lent signal that has listeners; nor in workers whose timers are
-   * numbers, of which that is not known.
+   * extension once this is garbage, which its signal keeps: nobody could release it then. But it
+   * goes on in Deno before 2.8, which collects a lent signal that has listeners; and in workers
+   * whose timers are numbers, of which that is not known.
    */
   deliver(handle?: object): void {
     this.#isDelivered = true;

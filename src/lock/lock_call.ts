@@ -301,7 +301,7 @@ export function refusal(call: LockCall): LockHeldError | QuorumError {
   if (decision !== "granted") return noQuorum(call, votes, "");
   // a quorum granted it, and it was not accepted
   const unsettled = counts !== undefined && counts.token === undefined;
-  const why = unsettled ? "they did not agree on a fencing token" : "too late for its validity";
+  const why = unsettled ? "no fencing token was agreed on" : "too late for its validity";
   return noQuorum(call, votes, `, but ${why}`);
 }
 

@@ -45,9 +45,9 @@ async function tryExtend(
   ttlMs = Math.max(ttlMs, Math.ceil(lock.keysEndMs - round.startMs));
   round.ttlMs = ttlMs;
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
-  // of those that have failed, the last is enough
-  const failed = lock.tries.findLast(({ settled }) => settled);
-  lock.tries = [...lock.tries.filter((other) => other === failed || !other.settled), round];
+  // of those that are settled, the last is enough
+  const lastSettled = lock.tries.findLast(({ settled }) => settled);
+  lock.tries = [...lock.tries.filter((other) => other === lastSettled || !other.settled), round];
   const timeoutMs = Math.min(nodeTimeoutMs, lock.remainingMs(round.startMs));
   if (lock.active) await round.ask("extend", timeoutMs, signal); // or it ended while it waited
   extensionGate.leave();

@@ -92,13 +92,19 @@ async function releaseKey(
   if (found === undefined) {
     const votes = answers.map(({ vote }) => vote);
     const answered = votes.filter(({ outcome }) => outcome === "held" || outcome === "free");
-    if (answered.length < quorum) throw undecided("inspect", client, resource, votes);
+    if (answered.length < quorum) {
+      await client.noteNoQuorum();
+      throw undecided("inspect", client, resource, votes);
+    }
     return false;
   }
   const mode = states.some(({ sharers }) => sharers?.includes(found)) ? "shared" : undefined;
   const round = new ForcedRound(client, [key], found, TTL_MS_MAX, { mode });
   await round.ask("release", timeoutMs);
   const { granted, denied, votes } = round;
-  if (granted + denied < quorum) throw undecided("release", client, resource, votes);
+  if (granted + denied < quorum) {
+    await client.noteNoQuorum();
+    throw undecided("release", client, resource, votes);
+  }
   return granted > 0;
 }

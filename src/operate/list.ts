@@ -123,6 +123,7 @@ async function* stepsOf(
       const steps = await Promise.all([...unfinished].map(step));
       throwIfEnded(client, settings);
       if (votes.filter(({ outcome }) => outcome === "granted").length < quorum) {
+        await client.noteNoQuorum();
         throw quorumError("list", [], votes, nodes.length);
       }
       yield steps.flat().filter((key) => key.startsWith(start));

@@ -344,7 +344,7 @@ export class Connection implements WireOwner, DialerOwner {
     if (!down) this.#options.onLost?.(error);
   }
 
-  /** Fails all commands, and those that come from now on; returns the error of the latter. */
+  /** Fails all commands; returns the error of those that cannot be sent from now on. */
   #failAll(what: string, cause?: unknown): ConnectionError {
     const error = this.#downError = this.#error(what, cause);
     // mutation: sent-commands-count-as-unsent

@@ -22,7 +22,7 @@ const RETRY_DELAY_MS = 100;
 /** Longest such delay, in milliseconds. */
 const RETRY_DELAY_MS_MAX = 1_600;
 
-/** Those that are not needed are dropped each time that so many were added. */
+/** Those that are not needed are dropped when so many were added, or more if many are kept. */
 const SWEEP_STEP = 1_000;
 
 /** What a release that is repeated needs of a request. */
@@ -44,6 +44,7 @@ interface PendingRelease extends QuorumRequest {
 export class PendingReleases {
   readonly #node: ReleasingNode;
   #releases: PendingRelease[] = [];
+  /** How many were added since those that are not needed were last dropped. */
   #added = 0;
   #timer: TimerEntry | undefined;
   #delayMs = RETRY_DELAY_MS;
@@ -60,7 +61,7 @@ export class PendingReleases {
     if (!this.#isNeeded(pending)) return; // that was its last try
     this.#releases.push(pending);
     // not the first one for each new one: that takes as long as to copy a long array
-    if (++this.#added % SWEEP_STEP === 0) this.#dropNeedless();
+    if (++this.#added > SWEEP_STEP + this.#releases.length / 2) this.#dropNeedless();
     if (this.#node.connection.open) this.#askLater(); // else it is sent on the next connection
   }
 
@@ -103,6 +104,7 @@ export class PendingReleases {
   }
 
   #dropNeedless(): void {
+    this.#added = 0;
     this.#releases = this.#releases.filter((release) => this.#isNeeded(release));
   }
 

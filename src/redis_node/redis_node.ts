@@ -227,9 +227,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     const { ticket, keepsTicket } = request;
     this.#sendGroupOf(keysOf(request));
     const isExpected = ticket !== undefined && !keepsTicket;
-    const isFirst = sha1 !== undefined && !isExpected && !this.#sentScripts.has(sha1);
-    const command = sharedCommand(operation, request, group, whole || isFirst);
-    if (command.whole) this.#sentScripts.add(sha1!);
+    const isFirst = !isExpected && !this.#sentScripts.has(sha1!);
+    const isWhole = sha1 !== undefined && (whole || isFirst);
+    const command = sharedCommand(operation, request, group, isWhole);
+    if (isWhole) this.#sentScripts.add(sha1);
     const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
     if (guarded) this.#sendGuarded(command, nodeIndex);
     else this.connection.submit(command, this, nodeIndex);

@@ -1,6 +1,6 @@
 /**
- * Waits in bounded time for promises, or for nothing else, in programs and tests: they keep the
- * process alive.
+ * Waits that keep the process alive, for programs and tests: for a promise in bounded time, or for
+ * some time.
  *
  * @module
  */

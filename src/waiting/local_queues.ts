@@ -227,10 +227,11 @@ export class LocalQueues {
   }
 
   /**
-   * Removes a queue, and keeps its name: V8 searches all entries that were deleted from a map under
-   * one key, one by one, for the next one. Now and then copies what is used, in constant time on
-   * average: V8 links each table that a map outgrows to the next one, so an old table keeps all
-   * later ones alive, with the locks that were in them, until the whole heap is collected.
+   * Removes a queue, and keeps its name: an entry that is deleted and set again leaves its old
+   * place in the map, and V8 looks at all such places of a key each time. Now and then copies what
+   * is used, in constant time on average: V8 links each table that a map outgrows to the next one,
+   * so an old table keeps all later ones alive, with the locks that were in them, until the whole
+   * heap is collected.
    */
   #remove(localName: string): void {
     this.#queues.set(localName, undefined);

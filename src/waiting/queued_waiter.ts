@@ -380,8 +380,8 @@ export class QueuedWaiter implements TicketListener {
 
   /**
    * Half a round trip to one and a half, in milliseconds: a notification is on its way, or will not
-   * come. Longer after split votes, but about `retryDelayMaxMs` at most: nodes may have split them
-   * alone, because keys in the way expire on one after another.
+   * come. Longer after split votes, but about `#delayMsMax` at most: votes are split without
+   * contenders, too, if keys in the way expire on one node after another.
    */
   #graceMs(splits = 0): number {
     const roundTripMs = Math.min(this.#last!.slowestMs, ROUND_TRIP_MS_MAX);

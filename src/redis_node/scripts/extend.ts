@@ -3,12 +3,8 @@
  *
  * @module
  */
-import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
-import { oneOfEach, type ScriptOperation } from "./script.ts";
-
-// mutation: missing-key-counts-as-extended
-const readExtended = /* @__PURE__ */ oneOfEach(DENIED, GRANTED, MISSING);
+import { EXTENDED, oneOfEach, type ScriptOperation } from "./script.ts";
 
 /** `ARGV` of an extension. */
 export function extendArgs({ value, ttlMs }: QuorumRequest): string[] {
@@ -48,5 +44,5 @@ for index, key in ipairs(KEYS) do
 end
 return replies`,
   sha1: "134cf8a02f8ed9c1de5ddb27efe6b21b165e0137",
-  read: readExtended,
+  read: /* @__PURE__ */ oneOfEach(...EXTENDED),
 };

@@ -24,11 +24,19 @@
  *
  * @module
  */
-import { DENIED, GRANTED, MISSING } from "../../quorum/outcome.ts";
+import { DENIED, GRANTED } from "../../quorum/outcome.ts";
 import { JOIN_LUA } from "./acquire.ts";
 import { extendArgs } from "./extend.ts";
 import { ASK_LUA, QUEUE_LUA } from "./queue.ts";
-import { lua, NONE, oneOf, readAcquired, type Release, type ScriptOperation } from "./script.ts";
+import {
+  EXTENDED,
+  lua,
+  NONE,
+  oneOf,
+  readAcquired,
+  type Release,
+  type ScriptOperation,
+} from "./script.ts";
 
 /** What a key reads while readers hold it. */
 export const SHARED = "hasp:shared";
@@ -88,8 +96,7 @@ end`,
 end`,
   // A reader's deadline; 0 if it has none, or if it is over.
   `local function deadlineMs(key, value)
-  local text = redis.pcall('ZSCORE', 'hasp:readers:' .. key, value)
-  local score = type(text) == 'string' and tonumber(text) or 0
+  local score = tonumber(redis.call('ZSCORE', 'hasp:readers:' .. key, value) or 0)
   return score > nowMs() and score or 0
 end`,
 );
@@ -184,7 +191,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "8083b5edc8ed7b9f85afa098fe16a7f5581806c4",
+  sha1: "d11fa97bd8ef66797b698e3177436cda2d5fc9cf",
 };
 
 /**
@@ -224,7 +231,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "083284c2fe63100c4f78908f857d83c81ced0f3b";
+const PROLONG_SHA1 = "3f7533c155bf4904a2c5870fe1931742c906911b";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {
@@ -232,7 +239,7 @@ export const EXTEND_SHARED: ScriptOperation = {
   argv: extendArgs,
   source: PROLONG,
   sha1: PROLONG_SHA1,
-  read: /* @__PURE__ */ oneOf(DENIED, GRANTED, MISSING),
+  read: /* @__PURE__ */ oneOf(...EXTENDED),
 };
 
 /** Has the keys of a lock live on, in either mode: it `keeps` them. */

@@ -81,16 +81,17 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
     // `false` if it is free.
     `local value, ticket, score = unpack(ARGV)
 local function takeOff(key)
-  local found = redis.pcall('GET', key)
+  local found, readers = redis.pcall('GET', key), 'hasp:readers:' .. key
   if found == value then
     redis.call('DEL', key)
     return true, false
   end
-  if found ~= 'hasp:shared' then return false, found end
-  local deadline = deadlineMs(key, value)
-  redis.pcall('ZREM', 'hasp:readers:' .. key, value)
-  if deadline == 0 then return false, found end
-  return true, not settle(key, deadline) and found
+  local deadline = found == 'hasp:shared' and redis.pcall('ZSCORE', readers, value)
+  if type(deadline) ~= 'string' then return false, found end
+  local held = tonumber(deadline) > nowMs()
+  redis.call('ZREM', readers, value)
+  local isFree = held and settle(key, deadline)
+  return held, not isFree and found
 end`,
     // Does so with all keys; an error is returned at the end.
     `local held, holds, count, failure = {}, {}, 0, nil
@@ -123,5 +124,5 @@ end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "4126308f1b85c7e2d2c804ce5d21b505a78e6a7c",
+  sha1: "39441c0cc659827025bc95795687cb7706fa35a9",
 };

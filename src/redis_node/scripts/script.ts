@@ -23,11 +23,11 @@
  * | `../operated_node.ts` | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
  *
  * 0 is a denial; 1, or a counter of fencing tokens, is a grant. If keys are missing and nothing
- * else is in the way, an extension replies 2, and a script that needs all keys to hold the value
- * replies -1. A release replies 2 if others wait. `EXTEND` and `RELEASE` reply so for each key. A
- * position is where the ticket stands in the queues, a mask which keys of the pool are free. `KEEP`
- * is the script of `EXTEND_SHARED`, with one more argument. The last two scripts are always sent
- * whole.
+ * else is in the way, an extension and `KEEP` reply 2, and a script that needs all keys to hold the
+ * value replies -1. Other releases reply 2 if others wait. `EXTEND` and `RELEASE` reply so for each
+ * key. A position is where the ticket stands in the queues, a mask which keys of the pool are free.
+ * `KEEP` is the script of `EXTEND_SHARED`, with one more argument. The last two scripts are always
+ * sent whole.
  *
  * Scripts for callers that wait have one shape: is a key held, or another's turn (`contendFor`)? If
  * not, the caller leaves the queues (`take`) and gets the keys (`grant`, but for readers); else it
@@ -53,7 +53,7 @@
  *
  * @module
  */
-import { DENIED, GRANTED, isCount, type Outcome } from "../../quorum/outcome.ts";
+import { DENIED, GRANTED, isCount, MISSING, type Outcome } from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
 import type { RawReply } from "../../redis/reply.ts";
 
@@ -112,6 +112,10 @@ export type Release = Pick<
   QuorumRequest,
   "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode" | "keptMs"
 >;
+
+/** What the replies of an extension mean, by their numbers. */
+// mutation: missing-key-counts-as-extended
+export const EXTENDED: readonly Outcome[] = [DENIED, GRANTED, MISSING];
 
 /** Reads a reply that is the index of an outcome. */
 export function oneOf(...outcomes: readonly Outcome[]): Operation<unknown>["read"] {

@@ -149,7 +149,7 @@ Deno.test("acquire() with fencing gives up after eight raises, takes back what i
   assertEquals(cluster.steps, Array(3).fill(`acquire ${raises} release`));
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": 3 of 3 nodes granted it, 2 are needed, but they did not agree on a fencing token',
+    'Cannot acquire lock "a": 3 of 3 nodes granted it, 2 are needed, but no fencing token was agreed on',
   );
   const [attempt, denied, ...others] = cluster.events;
   assert(attempt.type === "attempt" && !attempt.granted);
