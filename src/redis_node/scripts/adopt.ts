@@ -67,5 +67,5 @@ for _, key in ipairs(KEYS) do
 end
 return count == #KEYS and 1 or 0`,
   sha1: "09dd2bbd986f25115ce4406806fe664054f92677",
-  read: /* @__PURE__ */ oneOf(DENIED, GRANTED),
+  read: /* @__PURE__ */ oneOf([DENIED, GRANTED]),
 };

@@ -44,5 +44,5 @@ for index, key in ipairs(KEYS) do
 end
 return replies`,
   sha1: "134cf8a02f8ed9c1de5ddb27efe6b21b165e0137",
-  read: /* @__PURE__ */ oneOfEach(...EXTENDED),
+  read: /* @__PURE__ */ oneOfEach(EXTENDED),
 };

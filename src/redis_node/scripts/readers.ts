@@ -239,7 +239,7 @@ export const EXTEND_SHARED: ScriptOperation = {
   argv: extendArgs,
   source: PROLONG,
   sha1: PROLONG_SHA1,
-  read: /* @__PURE__ */ oneOf(...EXTENDED),
+  read: /* @__PURE__ */ oneOf(EXTENDED),
 };
 
 /** Has the keys of a lock live on, in either mode: it `keeps` them. */
@@ -248,5 +248,5 @@ export const KEEP: ScriptOperation<Release> = {
   argv: ({ value, keptMs }) => [value, String(Math.max(Math.ceil(keptMs!()), 1)), "1"],
   source: PROLONG,
   sha1: PROLONG_SHA1,
-  read: /* @__PURE__ */ oneOf(DENIED, GRANTED, DENIED),
+  read: /* @__PURE__ */ oneOf([DENIED, GRANTED, DENIED]),
 };

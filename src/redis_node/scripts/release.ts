@@ -19,7 +19,7 @@ export const RELEASE: ScriptOperation<Release> = {
   kind: "release",
   eachKey: true,
   argv: ({ value }) => [value],
-  read: /* @__PURE__ */ oneOfEach(DENIED, GRANTED, CONTENDED),
+  read: /* @__PURE__ */ oneOfEach([DENIED, GRANTED, CONTENDED]),
   source: /* @__PURE__ */ lua(
     // Most releases are of one key that nobody waits for: they make no table, and no function. A
     // second value shows that the keys are of several locks.
@@ -73,7 +73,7 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
     if (!ticket) return [value];
     return [value, ticket.ticketId, ...keepsTicket ? [String(ticket.score)] : []];
   },
-  read: /* @__PURE__ */ oneOf(DENIED, GRANTED, CONTENDED),
+  read: /* @__PURE__ */ oneOf([DENIED, GRANTED, CONTENDED]),
   source: /* @__PURE__ */ lua(
     QUEUE_LUA,
     READERS_LUA,

@@ -118,7 +118,7 @@ export type Release = Pick<
 export const EXTENDED: readonly Outcome[] = [DENIED, GRANTED, MISSING];
 
 /** Reads a reply that is the index of an outcome. */
-export function oneOf(...outcomes: readonly Outcome[]): Operation<unknown>["read"] {
+export function oneOf(outcomes: readonly Outcome[]): Operation<unknown>["read"] {
   return (reply) => isNumber(reply) ? outcomes[reply] : undefined;
 }
 
@@ -126,7 +126,7 @@ export function oneOf(...outcomes: readonly Outcome[]): Operation<unknown>["read
  * Reads the reply of a script for `eachKey` to a request: an index, or of several keys a list of
  * them, of which 0 counts before 2, and 2 before 1.
  */
-export function oneOfEach(...outcomes: readonly Outcome[]): Operation<Release>["read"] {
+export function oneOfEach(outcomes: readonly Outcome[]): Operation<Release>["read"] {
   return (reply, { keys }) => {
     if (keys.length === 1) return isNumber(reply) ? outcomes[reply] : undefined;
     const isList = Array.isArray(reply) && reply.length === keys.length && reply.every(isNumber);
