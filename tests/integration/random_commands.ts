@@ -187,7 +187,7 @@ const malformed = fc.oneof(
   ).map(([name, subname, extra]) => [name, subname, ...extra.map(() => "nope")]),
   word("CLIENT", "SCRIPT", "CONFIG").map((name) => [name]),
   fc.tuple(
-    word("FOO", "\r\n", "f\0o", "", "y".repeat(200), "toString", "__proto__"),
+    word("FOO", "\r\n", "f\0o", "", "y".repeat(200), "toString", "__proto__", "client|id"),
     words(word("x", "é", "\0", "\r\n", "it's", "z".repeat(100)), 4),
   ).map(([name, args]) => [name, ...args]),
 );

@@ -3,51 +3,47 @@
  *
  * @module
  */
-import { Channels } from "../server/channels.ts";
-import type { Command, CommandContext, ServerState } from "./command.ts";
+import type { CommandContext, CommandTable, Connection, ServerState } from "./command.ts";
 import { Notices, type Reply } from "../server/replies.ts";
 
-/** The commands by their names in lower case. */
-export const CHANNEL_COMMANDS: Readonly<Record<string, Command>> = {
-  publish: { arity: 3, run: publish },
+/** The commands. */
+export const CHANNEL_COMMANDS: CommandTable = {
+  publish: { arity: 3, run: ({ server }, [channel, message]) => publish(server, channel, message) },
   subscribe: { arity: -2, whileSubscribed: true, notInScripts: true, run: subscribe },
   unsubscribe: { arity: -1, whileSubscribed: true, notInScripts: true, run: unsubscribe },
-  pubsub: {
+  pubsub: { arity: -2 },
+  "pubsub|numsub": {
     arity: -2,
-    subcommands: {
-      numsub: { arity: -2, run: subscriberCounts },
-    },
+    run: ({ server }, names) => names.flatMap((name) => [name, subscribersOf(server, name).length]),
   },
 };
 
-function channelsOf(server: ServerState): Channels {
-  return server.channels ??= new Channels();
+/** Sends a message to all subscribers of `channel`; returns their number. */
+export function publish(server: ServerState, channel: string, message: string): number {
+  const subscribers = subscribersOf(server, channel);
+  const notice = new Notices([["message", channel, message]]);
+  for (const { deliver } of subscribers) deliver(notice);
+  return subscribers.length;
 }
 
-function publish({ server }: CommandContext, [channel, message]: readonly string[]): Reply {
-  return channelsOf(server).publish(channel, message);
+function subscribersOf({ connections }: ServerState, channel: string): Connection[] {
+  return [...connections].filter(({ subscriptions }) => subscriptions.has(channel));
 }
 
-function subscribe({ server, connection }: CommandContext, names: readonly string[]): Reply {
-  const channels = channelsOf(server);
-  return new Notices(
-    names.map((name) => ["subscribe", name, channels.subscribe(connection, name)]),
-  );
+function subscribe({ connection }: CommandContext, names: readonly string[]): Reply {
+  const { subscriptions } = connection;
+  return new Notices(names.map((name) => ["subscribe", name, subscriptions.add(name).size]));
 }
 
 /**
  * Without names, unsubscribes from all channels; sends one notice even if there are no channels.
  */
-function unsubscribe({ server, connection }: CommandContext, names: readonly string[]): Reply {
-  const channels = channelsOf(server);
-  const left = names.length > 0 ? names : [...connection.subscriptions ?? []];
+function unsubscribe({ connection }: CommandContext, names: readonly string[]): Reply {
+  const { subscriptions } = connection;
+  const left = names.length > 0 ? names : [...subscriptions];
   if (left.length === 0) return new Notices([["unsubscribe", null, 0]]);
-  return new Notices(
-    left.map((name) => ["unsubscribe", name, channels.unsubscribe(connection, name)]),
-  );
-}
-
-function subscriberCounts({ server }: CommandContext, names: readonly string[]): Reply {
-  const channels = channelsOf(server);
-  return names.flatMap((name) => [name, channels.count(name)]);
+  return new Notices(left.map((name) => {
+    subscriptions.delete(name);
+    return ["unsubscribe", name, subscriptions.size];
+  }));
 }

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import type { Channels, Listener } from "../server/channels.ts";
 import type { CommandClock } from "../server/command_clock.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import type { LuaScript } from "../lua/script.ts";
@@ -19,30 +18,45 @@ export interface ServerState {
   readonly databases: readonly Keyspace[];
   /** The scripts that were loaded, by their SHA-1s. */
   readonly scripts: Map<string, LuaScript>;
-  /** The channels; created by the first command about them. */
-  channels?: Channels;
+  /** The connections that are open, the oldest first. */
+  readonly connections: Set<Connection>;
   /** Whether its memory is full. */
-  isFull?: boolean;
-  /** The id of this run of the server; zeros by default. */
-  readonly runId?: string;
-  /** The wall clock at its start, in milliseconds; now by default. */
-  readonly startedAtMs?: number;
+  isFull: boolean;
+  /** The id of this run of the server. */
+  runId: string;
+  /** The wall clock at its start, in milliseconds. */
+  startedAtMs: number;
 }
 
 /** The state of one connection. */
-export interface ConnectionState extends Listener {
+export class Connection {
   /** The reply to `CLIENT ID`. */
   readonly id: number;
+  /** Sends a message of a channel. */
+  readonly deliver: (message: Reply) => void;
+  /** Its channels, the oldest first. */
+  readonly subscriptions: Set<string> = new Set();
   /** The number of the database in use. */
-  database: number;
-  /** The version of the protocol that the client has chosen; 2 by default. */
-  protocol?: Protocol;
+  database = 0;
+  /** The version of the protocol that the client has chosen. */
+  protocol: Protocol = 2;
   /** Whether the client has logged in, or need not. */
   authenticated: boolean;
-  /** The name that `CLIENT SETNAME` set; empty by default. */
-  name: string;
+  /** The name that `CLIENT SETNAME` set. */
+  name = "";
   /** Whether the server closes the connection behind the reply. */
-  quit?: boolean;
+  quit = false;
+
+  constructor(server: ServerState, id: number, deliver: (message: Reply) => void) {
+    this.id = id;
+    this.deliver = deliver;
+    this.authenticated = server.password === undefined;
+  }
+
+  /** Whether it is for messages, so that only a few commands are accepted. */
+  get isForMessages(): boolean {
+    return this.subscriptions.size > 0 && this.protocol === 2;
+  }
 }
 
 /** The state that a command works on. */
@@ -50,16 +64,18 @@ export interface CommandContext {
   /** The server. */
   readonly server: ServerState;
   /** The connection. */
-  readonly connection: ConnectionState;
+  readonly connection: Connection;
+  /** The database in use; a script may select another one, for itself. */
+  keys: Keyspace;
   /** Whether a script calls the command. */
-  readonly inScript?: boolean;
+  readonly inScript: boolean;
   /**
    * Whether the script has changed something, so that it is not stopped half-way if the memory is
    * full.
    */
-  hasWritten?: boolean;
-  /** The database in use; a script may select another one, for itself. */
-  keys: Keyspace;
+  hasWritten: boolean;
+  /** Executes a command of a script in the script's own context. */
+  readonly call: (context: CommandContext, name: string, args: readonly string[]) => Reply;
 }
 
 /** One command of the server. */
@@ -76,11 +92,12 @@ export interface Command {
   readonly grows?: boolean;
   /** Whether scripts may not call it. */
   readonly notInScripts?: boolean;
-  /** Executes it with the words behind its name. */
+  /** Executes it with the words behind its name; missing if a second word is part of the name. */
   run?(context: CommandContext, args: readonly string[]): Reply;
-  /** The commands whose first word it is. */
-  readonly subcommands?: Readonly<Record<string, Command>>;
 }
+
+/** Commands by their names in lower case; a name of two words has `|` between them. */
+export type CommandTable = Readonly<Record<string, Command>>;
 
 /** The error of a command that needs memory, if it is full. */
 export function outOfMemory(): CommandError {

@@ -5,58 +5,83 @@
  * @module
  */
 import { CHANNEL_COMMANDS } from "./channel_commands.ts";
-import { type Command, type CommandContext, outOfMemory, wrongArity } from "./command.ts";
+import {
+  type Command,
+  type CommandContext,
+  type Connection,
+  outOfMemory,
+  type ServerState,
+  wrongArity,
+} from "./command.ts";
 import { CONNECTION_COMMANDS } from "./connection_commands.ts";
 import { KEY_COMMANDS } from "./key_commands.ts";
 import { CommandError, encodeReply, failure, type Reply } from "../server/replies.ts";
 import { SCAN_COMMANDS } from "./scan_command.ts";
-import { scriptCommands } from "./script_commands.ts";
+import { SCRIPT_COMMANDS } from "./script_commands.ts";
 import { SERVER_COMMANDS } from "./server_commands.ts";
 import { SORTED_SET_COMMANDS } from "./sorted_set_commands.ts";
 
 /** Most bytes of a refused request that an error repeats. */
 const ECHO_BYTES_MAX = 128;
 
+/** A command, and its full name. */
+type NamedCommand = Command & { readonly name: string };
+
 /** Every command by its name in lower case. */
-export const COMMANDS: ReadonlyMap<string, Command> = new Map(
+export const COMMANDS: ReadonlyMap<string, NamedCommand> = new Map(
   Object.entries({
     ...CONNECTION_COMMANDS,
     ...SERVER_COMMANDS,
     ...KEY_COMMANDS,
     ...SCAN_COMMANDS,
     ...SORTED_SET_COMMANDS,
-    ...scriptCommands(callFromScript),
+    ...SCRIPT_COMMANDS,
     ...CHANNEL_COMMANDS,
-  }),
+  }).map(([name, command]) => [name, { ...command, name }]),
 );
 
-/** The commands by the names that most scripts call them by. */
-const SCRIPT_NAMES: ReadonlyMap<string, Command> = new Map(
+/** The commands by the names that most clients and scripts call them by. */
+const UPPER_CASE: ReadonlyMap<string, NamedCommand> = new Map(
   [...COMMANDS].map(([name, command]) => [name.toUpperCase(), command]),
 );
 
 /**
  * Executes one request.
  *
- * @param context The state that it works on.
+ * @param server The state of the server.
+ * @param connection The connection over which it came.
  * @param words The name of the command and its arguments, as byte strings; at least one.
  * @returns The encoded reply, which may be an error.
  */
-export function runCommand(context: CommandContext, words: readonly string[]): string {
+export function runCommand(
+  server: ServerState,
+  connection: Connection,
+  words: readonly string[],
+): string {
   try {
-    const { command, name, args } = findCommand(words);
-    if (!context.connection.authenticated && !command.beforeLogin) {
+    const args = words.slice(1);
+    const command = commandOf(words[0], args);
+    if (!command) throw unknownCommand(words);
+    if (!hasArity(command, words.length)) throw wrongArity(command.name);
+    if (!connection.authenticated && !command.beforeLogin) {
       throw new CommandError("NOAUTH Authentication required.");
     }
-    if (command.grows && context.server.isFull) throw outOfMemory();
-    const { subscriptions, protocol } = context.connection;
-    if (subscriptions?.size && protocol !== 3 && !command.whileSubscribed) {
+    if (command.grows && server.isFull) throw outOfMemory();
+    if (connection.isForMessages && !command.whileSubscribed) {
       throw new CommandError(
-        `ERR Can't execute '${name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
+        `ERR Can't execute '${command.name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
       );
     }
-    const reply = context.server.clock.during(() => command.run!(context, args));
-    return encodeReply(reply, context.connection.protocol ?? 2);
+    const context: CommandContext = {
+      server,
+      connection,
+      keys: server.databases[connection.database],
+      inScript: false,
+      hasWritten: false,
+      call: callFromScript,
+    };
+    const reply = server.clock.during(() => command.run!(context, argumentsOf(command, args)));
+    return encodeReply(reply, connection.protocol);
   } catch (error) {
     if (error instanceof CommandError) return failure(error.message);
     throw error;
@@ -64,15 +89,9 @@ export function runCommand(context: CommandContext, words: readonly string[]): s
 }
 
 /** Executes one command of a script. */
-function callFromScript(context: CommandContext, name: string, args: string[]): Reply {
-  const container = SCRIPT_NAMES.get(name) ?? COMMANDS.get(name.toLowerCase());
-  const subcommands = args.length > 0 ? container?.subcommands : undefined;
-  const subname = subcommands && args[0].toLowerCase();
-  const isKnown = subname === undefined || Object.hasOwn(subcommands!, subname);
-  const command = isKnown && subname !== undefined ? subcommands![subname] : container;
-  if (!command || !isKnown) {
-    throw new CommandError("ERR Unknown Redis command called from script");
-  }
+function callFromScript(context: CommandContext, name: string, args: readonly string[]): Reply {
+  const command = commandOf(name, args);
+  if (!command) throw new CommandError("ERR Unknown Redis command called from script");
   if (!hasArity(command, args.length + 1)) {
     throw new CommandError("ERR Wrong number of args calling Redis command from script");
   }
@@ -81,39 +100,20 @@ function callFromScript(context: CommandContext, name: string, args: string[]): 
   }
   if (command.grows && context.server.isFull && !context.hasWritten) throw outOfMemory();
   if (command.grows || command.writes) context.hasWritten = true;
-  return command.run!(context, subcommands ? args.slice(1) : args);
+  return command.run!(context, argumentsOf(command, args));
 }
 
-/** A command, its full name, and its arguments. */
-interface FoundCommand {
-  readonly command: Command;
-  readonly name: string;
-  readonly args: readonly string[];
+/** The command that a word names, or that word and the first behind it. */
+function commandOf(word: string, args: readonly string[]): NamedCommand | undefined {
+  if (word.includes("|")) return undefined; // here, that separates two words
+  const command = UPPER_CASE.get(word) ?? COMMANDS.get(word.toLowerCase());
+  if (!command || command.run || args.length === 0) return command;
+  return COMMANDS.get(`${command.name}|${args[0].toLowerCase()}`);
 }
 
-function findCommand(words: readonly string[]): FoundCommand {
-  const name = words[0].toLowerCase();
-  const command = COMMANDS.get(name);
-  if (!command) throw unknownCommand(words);
-  if (!command.subcommands || words.length === 1) {
-    checkArity(command, name, words.length);
-    return { command, name, args: words.slice(1) };
-  }
-  const subname = words[1].toLowerCase();
-  if (!Object.hasOwn(command.subcommands, subname)) {
-    const shown = echo(words[1], ECHO_BYTES_MAX);
-    throw new CommandError(
-      `ERR unknown subcommand '${shown}'. Try ${name.toUpperCase()} HELP.`,
-    );
-  }
-  const subcommand = command.subcommands[subname];
-  const fullName = `${name}|${subname}`;
-  checkArity(subcommand, fullName, words.length);
-  return { command: subcommand, name: fullName, args: words.slice(2) };
-}
-
-function checkArity(command: Command, name: string, count: number): void {
-  if (!hasArity(command, count)) throw wrongArity(name);
+/** What stands behind the whole name. */
+function argumentsOf({ name }: NamedCommand, args: readonly string[]): readonly string[] {
+  return name.includes("|") ? args.slice(1) : args;
 }
 
 function hasArity({ arity }: Command, count: number): boolean {
@@ -121,6 +121,13 @@ function hasArity({ arity }: Command, count: number): boolean {
 }
 
 function unknownCommand([name, ...args]: readonly string[]): CommandError {
+  const container = commandOf(name, []);
+  if (container) {
+    const shown = echo(args[0], ECHO_BYTES_MAX);
+    return new CommandError(
+      `ERR unknown subcommand '${shown}'. Try ${container.name.toUpperCase()} HELP.`,
+    );
+  }
   let shown = "";
   for (const arg of args) {
     if (shown.length >= ECHO_BYTES_MAX) break;

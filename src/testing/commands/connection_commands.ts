@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Command, type CommandContext, wrongArity } from "./command.ts";
+import { type CommandContext, type CommandTable, wrongArity } from "./command.ts";
 import { parseInteger } from "./integers.ts";
 import { VERSION } from "./server_commands.ts";
 import { CommandError, Fields, OK, type Protocol, type Reply, Status } from "../server/replies.ts";
@@ -14,33 +14,27 @@ const LOGIN_FIRST =
 const PONG = new Status("PONG");
 const INT32_MAX = 2n ** 31n - 1n;
 
-/** The commands by their names in lower case. */
-export const CONNECTION_COMMANDS: Readonly<Record<string, Command>> = {
+/** The commands. */
+export const CONNECTION_COMMANDS: CommandTable = {
   ping: { arity: -1, whileSubscribed: true, run: ping },
   hello: { arity: -1, beforeLogin: true, notInScripts: true, run: hello },
   auth: { arity: -2, beforeLogin: true, notInScripts: true, run: auth },
   select: { arity: 2, run: select },
-  reset: {
-    arity: 1,
-    beforeLogin: true,
-    whileSubscribed: true,
-    notInScripts: true,
-    run: reset,
-  },
+  reset: { arity: 1, beforeLogin: true, whileSubscribed: true, notInScripts: true, run: reset },
   quit: { arity: -1, beforeLogin: true, whileSubscribed: true, notInScripts: true, run: quit },
-  client: {
-    arity: -2,
-    subcommands: {
-      id: { arity: 2, notInScripts: true, run: ({ connection }) => connection.id },
-      getname: { arity: 2, notInScripts: true, run: ({ connection }) => connection.name || null },
-      setname: { arity: 3, notInScripts: true, run: setName },
-    },
+  client: { arity: -2 },
+  "client|id": { arity: 2, notInScripts: true, run: ({ connection }) => connection.id },
+  "client|getname": {
+    arity: 2,
+    notInScripts: true,
+    run: ({ connection }) => connection.name || null,
   },
+  "client|setname": { arity: 3, notInScripts: true, run: setName },
 };
 
 function ping({ connection }: CommandContext, args: readonly string[]): Reply {
   if (args.length > 1) throw wrongArity("ping");
-  if (connection.subscriptions?.size && connection.protocol !== 3) return ["pong", args[0] ?? ""];
+  if (connection.isForMessages) return ["pong", args[0] ?? ""];
   return args.length === 0 ? PONG : args[0];
 }
 
@@ -70,7 +64,7 @@ function login(
 /** Chooses the version of the protocol, and logs in and names the connection on the way. */
 function hello(context: CommandContext, [version, ...options]: readonly string[]): Reply {
   const { connection } = context;
-  const protocol = version === undefined ? connection.protocol ?? 2 : protocolOf(version);
+  const protocol = version === undefined ? connection.protocol : protocolOf(version);
   let credentials: readonly string[] | undefined;
   let name: string | undefined;
   for (let at = 0; at < options.length; at++) {
@@ -124,7 +118,7 @@ function select(context: CommandContext, [number]: readonly string[]): Reply {
 
 /** Resets the connection to its initial state. */
 function reset({ server, connection }: CommandContext): Reply {
-  server.channels?.leave(connection);
+  connection.subscriptions.clear();
   connection.database = 0;
   connection.name = "";
   connection.protocol = 2;

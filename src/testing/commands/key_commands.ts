@@ -6,13 +6,13 @@
  *
  * @module
  */
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandContext, CommandTable } from "./command.ts";
 import { INT64_MAX, INT64_MIN, parseInteger } from "./integers.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { CommandError, OK, type Reply, Status } from "../server/replies.ts";
 
-/** The commands by their names in lower case. */
-export const KEY_COMMANDS: Readonly<Record<string, Command>> = {
+/** The commands. */
+export const KEY_COMMANDS: CommandTable = {
   get: { arity: 2, run: ({ keys }, [key]) => keys.get(key) ?? null },
   mget: { arity: -2, run: ({ keys }, names) => names.map((key) => textOf(keys, key)) },
   set: { arity: -3, grows: true, run: set },

@@ -7,15 +7,13 @@
  *
  * @module
  */
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandContext, CommandTable } from "./command.ts";
 import { globOf } from "./glob.ts";
 import { parseInteger } from "./integers.ts";
 import { CommandError, type Reply } from "../server/replies.ts";
 
-/** The commands by their names in lower case. */
-export const SCAN_COMMANDS: Readonly<Record<string, Command>> = {
-  scan: { arity: -2, run: scan },
-};
+/** The command. */
+export const SCAN_COMMANDS: CommandTable = { scan: { arity: -2, run: scan } };
 
 /** How many keys one call looks at by default. */
 const COUNT = 10;

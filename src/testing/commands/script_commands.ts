@@ -3,69 +3,56 @@
  *
  * @module
  */
-import { checkSync, type Command, type CommandContext } from "./command.ts";
+import { checkSync, type CommandContext, type CommandTable } from "./command.ts";
 import { parseNumber } from "./integers.ts";
 import { CommandError, OK, type Reply } from "../server/replies.ts";
 import { type LuaScript, scriptOf } from "../lua/script.ts";
 import { UnsupportedError } from "../lua/values.ts";
 
-/** Executes a command of a script. */
-export type ScriptCall = (context: CommandContext, name: string, args: string[]) => Reply;
-
-/**
- * The commands by their names in lower case.
- *
- * @param call Executes the commands of scripts.
- */
-export function scriptCommands(call: ScriptCall): Readonly<Record<string, Command>> {
-  const run = (
-    context: CommandContext,
-    script: LuaScript,
-    { keys, args }: ScriptArguments,
-  ): Reply => {
-    const { server, connection, keys: database } = context;
-    const inside: CommandContext = { server, connection, keys: database, inScript: true };
-    return supported(() => script.run((name, words) => call(inside, name, words), keys, args));
-  };
-  return {
-    eval: {
-      arity: -3,
-      notInScripts: true,
-      run: (context, [source, ...rest]) => {
-        const given = scriptArguments(rest);
-        return run(context, loaded(context, source), given);
-      },
-    },
-    evalsha: {
-      arity: -3,
-      notInScripts: true,
-      run: (context, [digest, ...rest]) => {
-        if (digest.length !== 40) throw unknownScript();
-        const given = scriptArguments(rest);
+/** The commands. */
+export const SCRIPT_COMMANDS: CommandTable = {
+  eval: {
+    arity: -3,
+    notInScripts: true,
+    run: (context, [source, ...words]) => run(context, words, () => loaded(context, source)),
+  },
+  evalsha: {
+    arity: -3,
+    notInScripts: true,
+    run: (context, [digest, ...words]) => {
+      if (digest.length !== 40) throw unknownScript();
+      return run(context, words, () => {
         const script = context.server.scripts.get(digest.toLowerCase());
         if (!script) throw unknownScript();
-        return run(context, script, given);
-      },
+        return script;
+      });
     },
-    script: {
-      arity: -2,
-      subcommands: {
-        load: {
-          arity: 3,
-          notInScripts: true,
-          run: (context, [source]) => loaded(context, source).sha1,
-        },
-        exists: { arity: -3, notInScripts: true, run: exists },
-        flush: { arity: -2, notInScripts: true, run: flush },
-      },
-    },
-  };
-}
+  },
+  script: { arity: -2 },
+  "script|load": {
+    arity: 3,
+    notInScripts: true,
+    run: (context, [source]) => loaded(context, source).sha1,
+  },
+  "script|exists": { arity: -3, notInScripts: true, run: exists },
+  "script|flush": { arity: -2, notInScripts: true, run: flush },
+};
 
-/** What a script is called with. */
-interface ScriptArguments {
-  readonly keys: string[];
-  readonly args: string[];
+/** Runs a script with what follows it: `<count> <key …> <value …>`, which is checked first. */
+function run(
+  context: CommandContext,
+  [count, ...words]: readonly string[],
+  find: () => LuaScript,
+): Reply {
+  const keyCount = parseNumber(count);
+  if (keyCount > words.length) {
+    throw new CommandError("ERR Number of keys can't be greater than number of args");
+  }
+  if (keyCount < 0) throw new CommandError("ERR Number of keys can't be negative");
+  const script = find();
+  const inside: CommandContext = { ...context, inScript: true };
+  const call = (name: string, args: string[]) => context.call(inside, name, args);
+  return supported(() => script.run(call, words.slice(0, keyCount), words.slice(keyCount)));
 }
 
 function unknownScript(): CommandError {
@@ -90,17 +77,6 @@ function supported<T>(action: () => T): T {
     if (!(error instanceof RangeError || error instanceof SyntaxError)) throw error;
     throw new CommandError(`ERR MemoryRedis cannot run this script: ${error.message}`);
   }
-}
-
-/** Splits `<count> <key …> <value …>`. */
-function scriptArguments(words: readonly string[]): ScriptArguments {
-  const keyCount = parseNumber(words[0]);
-  if (keyCount > words.length - 1) {
-    throw new CommandError("ERR Number of keys can't be greater than number of args");
-  }
-  if (keyCount < 0) throw new CommandError("ERR Number of keys can't be negative");
-  const end = keyCount + 1;
-  return { keys: words.slice(1, end), args: words.slice(end) };
 }
 
 function exists({ server }: CommandContext, names: readonly string[]): Reply {

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { checkSync, type Command, type CommandContext, type ServerState } from "./command.ts";
+import { checkSync, type CommandContext, type CommandTable, type ServerState } from "./command.ts";
 import { Fields, OK, type Reply, Verbatim } from "../server/replies.ts";
 
 /** The version of the server that is imitated. */
@@ -19,11 +19,12 @@ const SETTINGS: ReadonlyMap<string, string> = new Map([
 ]);
 const ALL_SECTIONS = ["all", "default", "everything"];
 
-/** The commands by their names in lower case. */
-export const SERVER_COMMANDS: Readonly<Record<string, Command>> = {
+/** The commands. */
+export const SERVER_COMMANDS: CommandTable = {
   time: { arity: 1, run: time },
   info: { arity: -1, run: info },
-  config: { arity: -2, subcommands: { get: { arity: -3, notInScripts: true, run: configGet } } },
+  config: { arity: -2 },
+  "config|get": { arity: -3, notInScripts: true, run: configGet },
   flushall: { arity: -1, writes: true, run: flushAll },
 };
 
@@ -42,7 +43,7 @@ function info({ server }: CommandContext, names: readonly string[]): Reply {
 }
 
 function infoSections(server: ServerState): Record<string, string[]> {
-  const { clock, runId = "0".repeat(40), startedAtMs = clock.wallMs() } = server;
+  const { clock, runId, startedAtMs, isFull } = server;
   const uptimeS = Math.max(0, Math.floor((clock.wallMs() - startedAtMs) / 1000));
   return {
     Server: [
@@ -54,7 +55,7 @@ function infoSections(server: ServerState): Record<string, string[]> {
       `uptime_in_days:${Math.floor(uptimeS / 86_400)}`,
     ],
     Memory: [
-      `maxmemory:${server.isFull ? 1 : 0}`,
+      `maxmemory:${isFull ? 1 : 0}`,
       `maxmemory_policy:${SETTINGS.get("maxmemory-policy")}`,
     ],
     Persistence: ["loading:0", "aof_enabled:0"],

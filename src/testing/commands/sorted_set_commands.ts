@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandContext, CommandTable } from "./command.ts";
 import { parseNumber } from "./integers.ts";
 import { general } from "../lua/numbers.ts";
 import { CommandError, Double, type Reply } from "../server/replies.ts";
@@ -12,8 +12,8 @@ import { CommandError, Double, type Reply } from "../server/replies.ts";
 /** How many digits a score has at most. */
 const SCORE_DIGITS = 17;
 
-/** The commands by their names in lower case. */
-export const SORTED_SET_COMMANDS: Readonly<Record<string, Command>> = {
+/** The commands. */
+export const SORTED_SET_COMMANDS: CommandTable = {
   zadd: { arity: -4, grows: true, run: add },
   zrem: { arity: -3, writes: true, run: remove },
   zremrangebyscore: { arity: 4, writes: true, run: removeByScore },

@@ -101,12 +101,10 @@ export interface MemoryRestartOptions {
  * ```
  */
 export class MemoryRedis {
-  readonly #clock: CommandClock;
-  readonly #password: string | undefined;
+  readonly #state: ServerState;
   readonly #sessions: Set<MemorySession> = new Set();
-  #state: ServerState;
-  #connections = 0;
-  #isFull = false;
+  /** The id of the last connection since the start. */
+  #lastId = 0;
 
   /**
    * Creates a server without keys.
@@ -116,10 +114,18 @@ export class MemoryRedis {
    */
   constructor(options: MemoryRedisOptions = {}) {
     checkOptions("create server", options, MEMORY_REDIS_OPTION_NAMES);
-    const { clock = systemClock, password } = options;
-    this.#clock = new CommandClock(clock);
-    this.#password = password === undefined ? undefined : utf8ByteString(password);
-    this.#state = this.#freshState();
+    const { clock: wallClock = systemClock, password } = options;
+    const clock = new CommandClock(wallClock);
+    this.#state = {
+      clock,
+      password: password === undefined ? undefined : utf8ByteString(password),
+      databases: Array.from({ length: DATABASES }, () => new Keyspace(clock)),
+      scripts: new Map(),
+      connections: new Set(),
+      isFull: false,
+      runId: systemRandom.value(),
+      startedAtMs: clock.wallMs(),
+    };
   }
 
   /**
@@ -129,7 +135,7 @@ export class MemoryRedis {
    * @returns The connection.
    */
   session(options: MemorySessionOptions = {}): MemorySession {
-    const session: MemorySession = new ServerSession(this.#state, ++this.#connections, {
+    const session: MemorySession = new ServerSession(this.#state, ++this.#lastId, {
       onMessage: options.onMessage?.bind(options),
       onEnd: () => {
         this.#sessions.delete(session);
@@ -157,8 +163,11 @@ export class MemoryRedis {
    */
   restart({ keepData = false }: MemoryRestartOptions = {}): void {
     for (const session of [...this.#sessions]) session.close();
-    this.#connections = 0;
-    this.#state = this.#freshState(keepData ? this.#state.databases : undefined);
+    this.#lastId = 0;
+    this.#state.scripts.clear();
+    this.#state.runId = systemRandom.value();
+    this.#state.startedAtMs = this.#state.clock.wallMs();
+    if (!keepData) this.flush();
   }
 
   /** Deletes every key of every database, as `FLUSHALL` does; connections and scripts stay. */
@@ -174,20 +183,6 @@ export class MemoryRedis {
    * @param isFull Whether the memory is full; `false` makes room again.
    */
   fill(isFull: boolean = true): void {
-    this.#isFull = isFull;
     this.#state.isFull = isFull;
-  }
-
-  #freshState(databases?: readonly Keyspace[]): ServerState {
-    const clock = this.#clock;
-    return {
-      clock,
-      password: this.#password,
-      databases: databases ?? Array.from({ length: DATABASES }, () => new Keyspace(clock)),
-      scripts: new Map(),
-      isFull: this.#isFull,
-      runId: systemRandom.value(),
-      startedAtMs: clock.wallMs(),
-    };
   }
 }

@@ -6,7 +6,7 @@
 import { RespDecoder } from "../../redis/decoder.ts";
 import { ProtocolError } from "../../redis/errors.ts";
 import type { RawReply } from "../../redis/reply.ts";
-import type { ConnectionState, ServerState } from "../commands/command.ts";
+import { Connection, type ServerState } from "../commands/command.ts";
 import { runCommand } from "../commands/commands.ts";
 import { encodeReply, failure, fromByteString, type Reply, toByteString } from "./replies.ts";
 
@@ -43,7 +43,7 @@ export interface MemorySessionOptions {
 export class ServerSession implements MemorySession {
   readonly #server: ServerState;
   readonly #options: MemorySessionOptions;
-  readonly #connection: ConnectionState;
+  readonly #connection: Connection;
   readonly #decoder: RespDecoder;
   #replies = "";
   /** Whether it executes requests: a message that these make stands between their replies. */
@@ -58,13 +58,8 @@ export class ServerSession implements MemorySession {
   constructor(server: ServerState, id: number, options: MemorySessionOptions) {
     this.#server = server;
     this.#options = options;
-    this.#connection = {
-      id,
-      database: 0,
-      authenticated: server.password === undefined,
-      name: "",
-      deliver: (message) => this.#onMessage(message),
-    };
+    this.#connection = new Connection(server, id, (message) => this.#onMessage(message));
+    server.connections.add(this.#connection);
     this.#decoder = new RespDecoder((request) => this.#onRequest(request));
   }
 
@@ -91,12 +86,12 @@ export class ServerSession implements MemorySession {
   close(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#server.channels?.leave(this.#connection);
+    this.#server.connections.delete(this.#connection);
     this.#options.onEnd?.();
   }
 
   #onMessage(message: Reply): void {
-    const encoded = encodeReply(message, this.#connection.protocol ?? 2);
+    const encoded = encodeReply(message, this.#connection.protocol);
     if (this.#options.onMessage && !this.#isBusy) this.#options.onMessage(fromByteString(encoded));
     else this.#replies += encoded;
   }
@@ -108,12 +103,10 @@ export class ServerSession implements MemorySession {
       return this.#refuse();
     }
     if (request.length === 0) return;
-    const connection = this.#connection;
-    const keys = this.#server.databases[connection.database];
-    const context = { server: this.#server, connection, keys };
-    const reply = runCommand(context, request.map(toByteString)); // first: it may send messages
+    const words = request.map(toByteString);
+    const reply = runCommand(this.#server, this.#connection, words); // first: it may send messages
     this.#replies += reply;
-    if (connection.quit) this.close();
+    if (this.#connection.quit) this.close();
   }
 
   #refuse(): void {

@@ -29,7 +29,8 @@ export {
 export { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 export { QUEUE_LEAD_MS } from "../../../src/quorum/queue_ticket.ts";
 export { queueOf, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";
-export type { ConnectionState, ServerState } from "../../../src/testing/commands/command.ts";
+export { publish } from "../../../src/testing/commands/channel_commands.ts";
+export { Connection, type ServerState } from "../../../src/testing/commands/command.ts";
 export { runCommand } from "../../../src/testing/commands/commands.ts";
 export { CommandClock } from "../../../src/testing/server/command_clock.ts";
 export { Keyspace } from "../../../src/testing/server/keyspace.ts";

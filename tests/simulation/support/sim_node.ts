@@ -6,10 +6,11 @@ import type { EventLoop } from "./event_loop.ts";
 import type { Ledger } from "./ledger.ts";
 import {
   CommandClock,
-  type ConnectionState,
+  Connection,
   CREATED_KEY,
   encodeReply,
   failure,
+  publish,
   queueOf,
   runCommand,
   type ServerState,
@@ -40,7 +41,7 @@ const DEMOTED = {
 export interface NodeSession {
   readonly id: number;
   readonly client: string;
-  readonly state: ConnectionState;
+  readonly state: Connection;
   readonly reader: RequestReader;
   /** Sends bytes back. */
   reply(bytes: string): void;
@@ -87,7 +88,7 @@ export class SimNode {
   readonly #database: number;
   readonly #rateMax: number;
   readonly #messages: Messages;
-  readonly #state: ServerState & { startedAtMs: number };
+  readonly #state: ServerState;
   readonly #keyspace: RememberingKeyspace;
   readonly #sessions = new Set<NodeSession>();
   #hung = 0;
@@ -133,7 +134,16 @@ export class SimNode {
     const bornMs = clock.wallMs() - BORN_MS_AGO;
     this.#keyspace.set(CREATED_KEY, String(Math.floor(bornMs)));
     const { password } = options;
-    this.#state = { clock, password, databases, scripts: new Map(), startedAtMs: bornMs };
+    this.#state = {
+      clock,
+      password,
+      databases,
+      scripts: new Map(),
+      connections: new Set(),
+      isFull: false,
+      runId: "0".repeat(40),
+      startedAtMs: bornMs,
+    };
   }
 
   /** Whether it runs but does nothing. */
@@ -154,7 +164,7 @@ export class SimNode {
   hears(client: string, sinceMs: number): NodeSession | undefined {
     return [...this.#sessions].find((session) =>
       session.client === client && session.answers && session.heardAtMs > sinceMs &&
-      !session.state.subscriptions?.size
+      !session.state.subscriptions.size
     );
   }
 
@@ -162,7 +172,7 @@ export class SimNode {
   notifies(client: string): boolean {
     return [...this.#sessions].some((session) =>
       session.client === client && session.open && session.answers &&
-      session.state.subscriptions?.size
+      session.state.subscriptions.size
     );
   }
 
@@ -179,13 +189,10 @@ export class SimNode {
   /** Takes a connection. */
   accept(client: string, reply: (bytes: string) => void, replayed = false): NodeSession {
     const id = ++this.#connections;
-    const state: ConnectionState = {
-      id,
-      database: 0,
-      authenticated: this.#state.password === undefined,
-      name: "",
-      deliver: (message) => this.#deliver(session, encodeReply(message, 2)),
-    };
+    const state = new Connection(this.#state, id, (message) => {
+      this.#deliver(session, encodeReply(message, 2));
+    });
+    this.#state.connections.add(state);
     const session: NodeSession = {
       id,
       client,
@@ -229,7 +236,7 @@ export class SimNode {
    */
   drop(session: NodeSession): void {
     this.#sessions.delete(session);
-    this.#state.channels?.leave(session.state);
+    this.#state.connections.delete(session.state);
   }
 
   /** Stops doing anything, with its port open. Hangs add up. */
@@ -252,7 +259,7 @@ export class SimNode {
     const sessions = [...this.#sessions];
     for (const session of sessions) session.open = false;
     this.#sessions.clear();
-    this.#state.channels = undefined;
+    this.#state.connections.clear();
     return sessions;
   }
 
@@ -335,16 +342,15 @@ export class SimNode {
    * tickets old and new.
    */
   forge(): void {
-    const { channels } = this.#state;
     for (const session of this.up && !this.hung ? this.#sessions : []) {
-      for (const channel of session.state.subscriptions ?? []) {
+      for (const channel of session.state.subscriptions) {
         const id = channel.slice(WAKE_CHANNEL.length);
         for (const text of ["hello", "", "other:1", `${id}:1:2`, `${id}:zz`]) {
-          channels!.publish(channel, text);
+          publish(this.#state, channel, text);
         }
         for (const number of ["1", "2", "3"]) {
           for (const suffix of ["", "+70", "-70"]) {
-            channels!.publish(channel, `${id}:${number}${suffix}`);
+            publish(this.#state, channel, `${id}:${number}${suffix}`);
           }
         }
       }
@@ -404,12 +410,11 @@ export class SimNode {
 
   #run(session: NodeSession, words: readonly string[]): string {
     const keys = this.#state.databases[session.state.database];
-    const context = { server: this.#state, connection: session.state, keys };
     const commands = lockCommands(words);
     const before = commands.map((each) =>
       each.keys.map((key) => heldBy(keys, key, each.value, each.shared ?? false))
     );
-    const reply = runCommand(context, words);
+    const reply = runCommand(this.#state, session.state, words);
     commands.forEach((each, index) => {
       const others = commands.filter(({ value }) => value !== each.value);
       this.#note(session, each, before[index], reply, others);
