@@ -247,7 +247,7 @@ function conclude(call: LockCall, round: Round): HeldLock | undefined {
   pool?.noteWon();
   client.localQueues.won(call, held, round);
   if (onEvent) reportAcquired(call, held);
-  if (call.ended) held.withdraw(); // in the tick of its grant: by a listener, for example
+  if (call.ended) held.withdraw(); // in the tick of its grant, or by a listener
   return held;
 }
 

@@ -7,11 +7,14 @@
  *
  * **How does it end?** Once, by one of three methods; until then it may be extended (`renewal.ts`):
  *
- * | end        | by                                       | its keys are                          |
- * | ---------- | ---------------------------------------- | ------------------------------------- |
- * | `release`  | its holder, or `withdraw`                | deleted, with `atLeastMs` later       |
- * | `handOver` | its holder; `withdraw` of an adopted one | left to the next holder               |
- * | `lose`     | whatever ends it otherwise               | taken back, mostly after their TTL    |
+ * | end        | by                         | its keys are                       |
+ * | ---------- | -------------------------- | ---------------------------------- |
+ * | `release`  | its holder                 | deleted, with `atLeastMs` later    |
+ * | `handOver` | its holder                 | left to the next holder            |
+ * | `lose`     | whatever ends it otherwise | taken back, mostly after their TTL |
+ *
+ * Before its caller has it (`deliver`), it is not in the timer wheel, so nothing ends it but its
+ * call, by `withdraw`: if that has been aborted, or its client closed.
  *
  * **What aborts the signal?** In `using()` the signal of the call ({@linkcode HeldLock.abort}; the
  * lock stays held), and else the loss: by the timer wheel when the validity is about to be over
@@ -96,8 +99,6 @@ export class HeldLock extends TimerEntry {
   /** The handle, if the lock ends when nobody has that any more. */
   #handle: WeakRef<object> | undefined;
   #released: Promise<boolean> | undefined;
-  /** Whether its caller, or the routine that uses it, has it. */
-  #isDelivered = false;
   // What follows is set on few locks, so all others have no place for it.
   /**
    * What the program is called in: made by the call if it has a listener, else when the signal is
@@ -137,7 +138,6 @@ export class HeldLock extends TimerEntry {
     this.#extend = extend;
     this.#extendMs = extend ? round.startMs + settings.ttlMs * EXTEND_AFTER_FACTOR : Infinity;
     if (settings.onEvent) this.context = new OwnContext();
-    this.#schedule();
   }
 
   /** What people are shown; a lock that nobody has ended by now has run out. */
@@ -182,14 +182,6 @@ export class HeldLock extends TimerEntry {
 
   get #nowMs(): number {
     return this.client.wheel.continuous.nowMs();
-  }
-
-  /**
-   * For how long its keys are to live at least since its {@linkcode round} began, by the monotonic
-   * clock: a wall clock that steps ahead must not shorten it.
-   */
-  get #atLeastMs(): number {
-    return this.#isDelivered ? this.settings.atLeastMs : 0;
   }
 
   /**
@@ -240,7 +232,7 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
-   * Its caller gets it, or the routine that uses it.
+   * Its caller gets it, or the routine that uses it: from here on it waits in the timer wheel.
    *
    * @param handle What the caller gets. If the lock extends itself, it ends in place of an
    * extension once this is garbage, which its signal keeps: nobody could release it then. But it
@@ -248,8 +240,8 @@ export class HeldLock extends TimerEntry {
    * whose timers are numbers, of which that is not known.
    */
   deliver(handle?: object): void {
-    this.#isDelivered = true;
     if (handle && this.#extend && keepsSignals()) this.#handle = new WeakRef(handle);
+    this.#schedule();
   }
 
   /** Has it extended at a time of the continuous clock. */
@@ -309,24 +301,27 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
-   * Its caller does not get it: releases it, or gives the keys of an adopted lock their former
+   * Its caller does not get it: deletes its keys, or gives those of an adopted lock their former
    * value back, so that another call can adopt it.
    */
   withdraw(): void {
     if (this.held && this.round.replaces !== undefined) {
+      undoAttempt(this.round); // first, so that its end does not delete the former value
       this.handOver();
-      undoAttempt(this.round);
-    } else if (this.active) {
-      this.release().catch(() => {}); // an event reports the failure
+    } else {
+      this.release(0).catch(() => {}); // an event reports the failure
     }
   }
 
   /**
-   * Ends the lock and deletes its keys, or has them live on until it is `atLeastMs` old. A second
-   * call returns the result of the first.
+   * Ends the lock and deletes its keys, or has them live on until it is old enough. A second call
+   * returns the result of the first.
+   *
+   * @param atLeastMs How old that is, in milliseconds of the monotonic clock: a wall clock that
+   * steps ahead must not shorten it.
    */
-  release(): Promise<boolean> {
-    return this.#released ??= this.#release();
+  release(atLeastMs = this.settings.atLeastMs): Promise<boolean> {
+    return this.#released ??= this.#release(atLeastMs);
   }
 
   /**
@@ -338,7 +333,7 @@ export class HeldLock extends TimerEntry {
    * @throws {TypeError} If it is in shared mode, or a node does not support adopting.
    */
   handOver(): HandedOver {
-    const { resources, settings: { onEvent }, round } = this;
+    const { resources, settings: { onEvent, atLeastMs }, round } = this;
     const unable = this.client.nodes.find(({ adopt }) => !adopt); // nobody could have it then
     const why = round.mode ? "it is in shared mode" : unable && `${unable.name} cannot adopt`;
     if (why) throw new TypeError(`Cannot hand over ${lockName(resources)} as ${why}`);
@@ -352,7 +347,7 @@ export class HeldLock extends TimerEntry {
     if (onEvent) {
       this.inContext(() => emit(onEvent, { type: "handed-over", resources, holder, heldMs }));
     }
-    const keptMs = Math.max(Math.ceil(this.#atLeastMs - heldMs), 0);
+    const keptMs = Math.max(Math.ceil(atLeastMs - heldMs), 0);
     return { value, ttlMs, keptMs, resources };
   }
 
@@ -395,8 +390,6 @@ export class HeldLock extends TimerEntry {
 
   override onClosed(): void {
     if (this.#end) return this.#takeBackAt(0);
-    // Its listener has closed the client: `withdraw` gives back what the caller does not have yet.
-    if (this.round.replaces !== undefined && !this.#isDelivered) return;
     this.lose("closed", new Error("the lock client was closed"));
   }
 
@@ -412,7 +405,7 @@ export class HeldLock extends TimerEntry {
     const { client: { wheel }, round } = this;
     wheel.cancel(this);
     // mutation: doubtful-extension-stays
-    takeBack(round, releaseOf(round, this.#atLeastMs));
+    takeBack(round, releaseOf(round, this.settings.atLeastMs));
   }
 
   #runOut(): void {
@@ -462,7 +455,7 @@ export class HeldLock extends TimerEntry {
 
   /**
    * Ends the lock: it is not held from here on (step 6), and no node sends anything more for it
-   * that could set a key. What an adoption has not replaced goes.
+   * that could set a key. What an adoption has not replaced goes, unless that was undone.
    */
   #endAs(end: "released" | "handed over" | LockLostError): void {
     const { client: { wheel }, round } = this;
@@ -470,26 +463,26 @@ export class HeldLock extends TimerEntry {
     if (this.#handle && typeof end === "string") this.controller = undefined; // it never aborts now
     wheel.cancel(this);
     // mutation: former-value-stays
-    if (this.#isDelivered && round.replaces !== undefined) deleteFormer(round);
+    if (round.replaces !== undefined && round.wanted) deleteFormer(round);
     round.cancel();
   }
 
-  async #release(): Promise<boolean> {
+  async #release(atLeastMs: number): Promise<boolean> {
     const { client, settings } = this;
     // mutation: held-after-release
     if (this.active) this.#endAs("released"); // step 5: before any key is deleted
     client.openCalls++; // so that nodes close after they have answered it
     // or until the client closes: then all are sent
     if (!client.releaseGate.enter()) await client.releaseGate.wait(Infinity);
-    const round = releaseOf(this.round, this.#atLeastMs);
+    const round = releaseOf(this.round, atLeastMs);
     await round.ask("release", settings.nodeTimeoutMs);
     client.endCall();
     client.releaseGate.leave();
-    return this.#concludeRelease(round);
+    return this.#concludeRelease(round, atLeastMs);
   }
 
   /** Apart from the function that waits, because the locals of that one are on the heap. */
-  #concludeRelease(round: Round): boolean {
+  #concludeRelease(round: Round, atLeastMs: number): boolean {
     const { client, settings: { onEvent }, resources } = this;
     const wasLost = this.#end !== "released"; // before it was to be released
     const leftMs = wasLost ? 0 : this.endMs - round.startMs;
@@ -507,7 +500,7 @@ export class HeldLock extends TimerEntry {
     const confirmed = granted || leftMs > 0 && !round.deniedByMajority;
     if (!confirmed && !wasLost) this.#noteGone(round);
     if (onEvent) {
-      const restMs = this.#atLeastMs - (round.sinceMs - this.round.sinceMs);
+      const restMs = atLeastMs - (round.sinceMs - this.round.sinceMs);
       const keptMs = confirmed ? Math.max(restMs, 0) : 0;
       emit(onEvent, { type: "released", ...this.#fieldsOf(round), confirmed, keptMs });
     }

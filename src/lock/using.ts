@@ -39,12 +39,13 @@ export async function runUsing<T>(call: LockCall, routine: Routine<T>): Promise<
   const lock = await acquire(call) as Lock; // `undefined` is for calls that only try
   const held = heldLock(lock);
   const { settings: { signal }, client: { wheel } } = call;
+  if (call.ended) held.withdraw(); // since it was won
+  call.throwIfEnded(held.round);
+  held.deliver();
   const abort = () => held.abort(signal!.reason);
   wheel.ref(); // a routine may wait for nothing but the end of the lock
   let result: T;
   try {
-    call.throwIfEnded(held.round);
-    held.deliver();
     if (signal) onAbort(signal, abort);
     result = await routine(lock);
     const lost = held.loseIfOver();
