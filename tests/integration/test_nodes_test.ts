@@ -7,7 +7,7 @@ import {
   type Reply,
   ReplyError,
 } from "../../src/redis/mod.ts";
-import { startNodes, type TestNode } from "../../src/testing/mod.ts";
+import { startFakeClock, startNodes, type TestNode } from "../../src/testing/mod.ts";
 import { makeFolder } from "../support/command_line.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { findRuntimes, type FoundRuntime } from "../support/programs.ts";
@@ -173,6 +173,33 @@ Deno.test("startNodes() is disposed of while commands wait on slow and hung node
     ...calls.map((call) => assertRejects(() => call, ConnectionError)),
   ]);
   await Promise.all(clients.map((client) => client.close()));
+});
+
+test("TestNode.slow() delays what arrives from now on, and leaves what waits its old delay", async (nodes) => {
+  await using client = await connect(nodes[0].address);
+  using clock = startFakeClock();
+  nodes[0].slow(100);
+  const first = watched(client.send(["INCR", "count"]));
+  await clock.tick(60);
+  nodes[0].slow(0);
+  const second = watched(client.send(["INCR", "count"])); // behind the first
+  await clock.tick(39);
+  assertEquals([first.settled, second.settled], [false, false]);
+  await clock.tick(1);
+  assertEquals(await Promise.all([first.promise, second.promise]), [1, 2]);
+});
+
+test("TestNode.resume() counts for slow() the time that a node hung", async (nodes) => {
+  await using client = await connect(nodes[0].address);
+  using clock = startFakeClock();
+  nodes[0].slow(100);
+  nodes[0].hang();
+  const call = watched(client.send(["PING"]));
+  await clock.tick(100);
+  assertEquals(call.settled, false);
+  nodes[0].resume();
+  await clock.tick(0);
+  assertEquals(call.settled, true);
 });
 
 test("TestNode.skewClock() sets the clock by which keys expire, each time from the right time", async (nodes) => {

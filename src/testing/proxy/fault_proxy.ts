@@ -4,13 +4,11 @@
  * @module
  */
 import { parseAddress, type RedisAddress } from "../../redis/address.ts";
-import type { DialTarget, Listener } from "../../transport/node_listener.ts";
+import type { DialTarget, StreamHandler, StreamPeer } from "../../transport/node_listener.ts";
 import { check, NUMBER, rangeError } from "../../validate.ts";
-import { checkDelayMs } from "../delay.ts";
-import { onRandomPort } from "../ports.ts";
-import { serverClosed, serverStarted } from "../time/traffic.ts";
+import { checkDelayMs, type Faults, NO_FAULTS } from "../pipe.ts";
+import { onRandomPort, Port } from "../ports.ts";
 import { Link } from "./link.ts";
-import { type DirectionFaults, NO_FAULTS } from "./pipe.ts";
 
 /**
  * What passes a proxy: `requests` from clients to the server, or `replies` from the server to
@@ -173,7 +171,7 @@ export async function startProxy(address: string | URL): Promise<FaultProxy> {
   const network = await import("../../transport/node_listener.ts");
   return await onRandomPort(async (port) => {
     const proxy = new TcpProxy(port, network, server);
-    await proxy.start();
+    await proxy.listening.start();
     return proxy;
   });
 }
@@ -183,19 +181,17 @@ type Network = typeof import("../../transport/node_listener.ts");
 class TcpProxy implements FaultProxy {
   readonly port: number;
   readonly address: string;
+  readonly listening: Port;
   accepted = 0;
   readonly #network: Network;
   readonly #target: DialTarget;
   readonly #faults = { requests: { ...NO_FAULTS }, replies: { ...NO_FAULTS } };
   readonly #links = new Set<Link>();
-  #listener: Listener | undefined;
-  #closed = false;
-  /** The port is opened and closed one after the other. */
-  #changed: Promise<void> = Promise.resolve();
 
   constructor(port: number, network: Network, server: RedisAddress) {
     this.port = port;
     this.address = addressOf(server, port);
+    this.listening = new Port(() => network.listen(port, (client) => this.#accept(client)));
     this.#network = network;
     this.#target = server.target;
   }
@@ -241,7 +237,7 @@ class TcpProxy implements FaultProxy {
   }
 
   refuse(): Promise<void> {
-    return this.#next(() => this.#stop());
+    return this.listening.change(() => this.#stop());
   }
 
   resume(): Promise<void> {
@@ -250,38 +246,23 @@ class TcpProxy implements FaultProxy {
       link.requests.hurry();
       link.replies.hurry();
     }
-    return this.#next(async () => {
-      if (this.#closed) throw new Error(`Cannot resume proxy ${this.port} as it was closed`);
-      if (!this.#listener) await this.#open();
+    return this.listening.change(async () => {
+      if (this.listening.isOver) {
+        throw new Error(`Cannot resume proxy ${this.port} as it was closed`);
+      }
+      await this.listening.open();
     });
   }
 
-  async close(): Promise<void> {
-    const first = !this.#closed;
-    this.#closed = true;
-    await this.#next(() => this.#stop());
-    if (first) await serverClosed();
+  close(): Promise<void> {
+    return this.listening.end(() => this.#stop());
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  /** Starts it for the first time. */
-  start(): Promise<void> {
-    return this.#next(async () => {
-      await this.#open();
-      serverStarted();
-    });
-  }
-
-  #next(change: () => Promise<void>): Promise<void> {
-    const changed = this.#changed.then(change);
-    this.#changed = changed.catch(() => {});
-    return changed;
-  }
-
-  #set(faults: Partial<DirectionFaults>, direction?: ProxyDirection): void {
+  #set(faults: Partial<Faults>, direction?: ProxyDirection): void {
     if (direction !== undefined && !DIRECTIONS.includes(direction)) {
       throw new TypeError(
         `Cannot disturb proxy as 'direction' must be one of ${DIRECTIONS.join(", ")}`,
@@ -292,22 +273,18 @@ class TcpProxy implements FaultProxy {
     }
   }
 
-  async #open(): Promise<void> {
-    const { listen, dial } = this.#network;
-    this.#listener = await listen(this.port, (client) => {
-      this.accepted++;
-      const link = new Link(client, (handler) => dial(this.#target, handler), this.#faults);
-      this.#links.add(link);
-      link.over.then(() => this.#links.delete(link));
-      return link;
-    });
+  #accept(client: StreamPeer): Link {
+    this.accepted++;
+    const dialServer = (handler: StreamHandler) => this.#network.dial(this.#target, handler);
+    const link = new Link(client, dialServer, this.#faults);
+    this.#links.add(link);
+    link.over.then(() => this.#links.delete(link));
+    return link;
   }
 
   async #stop(): Promise<void> {
-    const listener = this.#listener;
-    this.#listener = undefined;
     for (const link of this.#links) link.cutServer();
-    await listener?.close();
+    await this.listening.close();
     await Promise.all([...this.#links].map(({ over }) => over));
   }
 }

@@ -4,8 +4,8 @@
  * @module
  */
 import type { StreamHandler, StreamPeer } from "../../transport/node_listener.ts";
-import { countTraffic } from "../time/traffic.ts";
-import { type DirectionFaults, Pipe } from "./pipe.ts";
+import { countedSend, countTraffic } from "../time/traffic.ts";
+import { type Faults, Pipe, type Sink } from "../pipe.ts";
 
 /** A client's connection, and the one to the server that belongs to it. */
 export class Link implements StreamHandler {
@@ -19,6 +19,8 @@ export class Link implements StreamHandler {
   clientIsOpen = true;
   readonly #client: StreamPeer;
   readonly #server: StreamPeer;
+  readonly #toClient: Sink;
+  readonly #toServer: Sink;
   /** How many of the two connections are open. */
   #open = 2;
   #onOver: (() => void) | undefined;
@@ -31,45 +33,47 @@ export class Link implements StreamHandler {
   constructor(
     client: StreamPeer,
     dialServer: (handler: StreamHandler) => StreamPeer,
-    faults: { readonly requests: DirectionFaults; readonly replies: DirectionFaults },
+    faults: { readonly requests: Faults; readonly replies: Faults },
   ) {
     countTraffic();
     this.over = new Promise((resolve) => this.#onOver = resolve);
+    this.requests = new Pipe(faults.requests);
+    this.replies = new Pipe(faults.replies);
+    const server = dialServer({
+      onData: (bytes) => {
+        countTraffic();
+        this.replies.push(bytes, this.#toClient);
+      },
+      onClose: () => this.#closed(this.replies, this.#toClient),
+    });
     this.#client = client;
-    this.replies = new Pipe(faults.replies, {
-      send: counted(client),
+    this.#server = server;
+    this.#toClient = {
+      send: countedSend(client),
       end: () => {
         client.end();
         this.cutServer();
       },
-    });
-    const server = dialServer({
-      onData: (bytes) => {
-        countTraffic();
-        this.replies.push(bytes);
-      },
-      onClose: () => this.#closed(this.replies),
-    });
-    this.#server = server;
-    this.requests = new Pipe(faults.requests, {
-      send: counted(server),
+    };
+    this.#toServer = {
+      send: countedSend(server),
       end: () => {
         this.replies.close();
         server.end();
       },
-    });
+    };
   }
 
   /** Part of {@linkcode StreamHandler}. */
   onData(bytes: Uint8Array): void {
     countTraffic();
-    this.requests.push(bytes);
+    this.requests.push(bytes, this.#toServer);
   }
 
   /** Part of {@linkcode StreamHandler}: what the client sent before is still forwarded. */
   onClose(): void {
     this.clientIsOpen = false;
-    this.#closed(this.requests);
+    this.#closed(this.requests, this.#toServer);
   }
 
   /** Closes both ends at once. */
@@ -86,16 +90,9 @@ export class Link implements StreamHandler {
   }
 
   /** One end is closed: so is the other, behind what is on the way to it. */
-  #closed(direction: Pipe): void {
+  #closed(direction: Pipe, sink: Sink): void {
     countTraffic();
-    direction.push(undefined);
+    direction.push(undefined, sink);
     if (--this.#open === 0) this.#onOver!();
   }
-}
-
-function counted(peer: StreamPeer): (bytes: Uint8Array) => void {
-  return (bytes) => {
-    countTraffic();
-    peer.send(bytes);
-  };
 }

@@ -4,34 +4,29 @@
  * @module
  */
 import { systemClock } from "../../time/clock.ts";
-import type { Listener, StreamHandler, StreamPeer } from "../../transport/node_listener.ts";
+import type { StreamHandler, StreamPeer } from "../../transport/node_listener.ts";
 import { rangeError } from "../../validate.ts";
-import { checkDelayMs } from "../delay.ts";
-import { Inbox } from "./inbox.ts";
+import { checkDelayMs, type Faults, NO_FAULTS, Pipe, type Sink } from "../pipe.ts";
+import { Port } from "../ports.ts";
 import { MemoryRedis, type MemoryRedisOptions, type MemoryRestartOptions } from "./memory_redis.ts";
 import type { TestNode } from "../test_node.ts";
-import { countTraffic, serverClosed, serverStarted } from "../time/traffic.ts";
+import { countedSend, countTraffic } from "../time/traffic.ts";
 
-/** Starts to listen on a port; 0 for any free port. */
-export type Listen = (
-  port: number,
-  accept: (peer: StreamPeer) => StreamHandler,
-) => Promise<Listener>;
+/** Starts to listen on a port. */
+export type Listen = typeof import("../../transport/node_listener.ts").listen;
 
 /** A {@linkcode TestNode} over TCP. Dispose of it with {@linkcode stop}. */
 export class TcpNode implements TestNode {
   readonly port: number;
-  readonly #listen: Listen;
+  readonly #listening: Port;
   readonly #password: string | undefined;
   readonly #server: MemoryRedis;
-  readonly #inbox = new Inbox();
-  #listener: Listener | undefined;
+  readonly #faults: Faults = { ...NO_FAULTS };
+  /** The requests of all connections. */
+  #inbox = new Pipe(this.#faults);
   /** By how much its wall clock is ahead of the right one. */
   #aheadMs = 0;
   #cutOff = false;
-  #stopped = false;
-  /** Crashes and restarts happen one after the other. */
-  #changed: Promise<void> = Promise.resolve();
 
   /**
    * @param port The port.
@@ -40,7 +35,7 @@ export class TcpNode implements TestNode {
    */
   constructor(port: number, listen: Listen, options: MemoryRedisOptions) {
     this.port = port;
-    this.#listen = listen;
+    this.#listening = new Port(() => listen(port, (peer) => this.#accept(peer)));
     this.#password = options.password;
     const { clock = systemClock } = options;
     const wallMs = () => clock.wallMs() + this.#aheadMs;
@@ -55,38 +50,42 @@ export class TcpNode implements TestNode {
   }
 
   crash(): Promise<void> {
-    return this.#next(() => this.#close());
+    return this.#listening.change(() => this.#close());
   }
 
   restart(options?: MemoryRestartOptions): Promise<void> {
-    return this.#next(async () => {
-      if (this.#stopped) throw new Error(`Cannot restart node ${this.port} as it was closed`);
+    return this.#listening.change(async () => {
+      if (this.#listening.isOver) {
+        throw new Error(`Cannot restart node ${this.port} as it was closed`);
+      }
       await this.#close();
       this.#server.restart(options);
-      await this.#open();
+      this.#inbox = new Pipe(this.#faults);
+      await this.#listening.open();
     });
   }
 
   hang(): void {
     this.#checkRunning("hang");
-    this.#inbox.held = true;
+    this.#faults.hung = true;
   }
 
   partition(): void {
     this.#checkRunning("partition");
     this.#cutOff = true;
-    this.#inbox.held = true;
+    this.#faults.hung = true;
   }
 
   resume(): void {
     this.#checkRunning("resume");
     this.#cutOff = false;
-    this.#inbox.held = false;
+    this.#faults.hung = false;
+    this.#inbox.flush();
   }
 
   slow(delayMs: number): void {
     checkDelayMs("slow node", delayMs);
-    this.#inbox.delayMs = delayMs;
+    this.#faults.delayMs = delayMs;
   }
 
   skewClock(aheadMs: number): void {
@@ -106,67 +105,49 @@ export class TcpNode implements TestNode {
 
   /** Starts it for the first time. */
   start(): Promise<void> {
-    return this.#next(async () => {
-      await this.#open();
-      serverStarted();
-    });
+    return this.#listening.start();
   }
 
   /** Crashes it for good. Idempotent. */
-  async stop(): Promise<void> {
-    const first = !this.#stopped;
-    this.#stopped = true;
-    await this.crash();
-    if (first) await serverClosed();
-  }
-
-  #next(change: () => Promise<void>): Promise<void> {
-    const changed = this.#changed.then(change);
-    this.#changed = changed.catch(() => {});
-    return changed;
-  }
-
-  async #open(): Promise<void> {
-    this.#listener = await this.#listen(this.port, (peer) => this.#accept(peer));
+  stop(): Promise<void> {
+    return this.#listening.end(() => this.#close());
   }
 
   async #close(): Promise<void> {
-    const listener = this.#listener;
-    this.#listener = undefined;
-    this.#inbox.clear();
-    await listener?.close();
+    this.#inbox.close();
+    await this.#listening.close();
     this.#cutOff = false;
-    this.#inbox.clear(); // requests that arrived while the connections were closed
-    this.#inbox.held = false;
+    this.#faults.hung = false;
   }
 
   #checkRunning(action: string): void {
-    if (this.#listener) return;
+    if (this.#listening.isOpen) return;
     throw new Error(`Cannot ${action} node ${this.port} as it is not running: restart it first`);
   }
 
   #accept(peer: StreamPeer): StreamHandler {
     countTraffic();
-    const send = (bytes: Uint8Array) => {
-      countTraffic();
-      peer.send(bytes);
-    };
+    const send = countedSend(peer);
     const session = this.#server.session({
       onMessage: send,
       onEnd: () => queueMicrotask(() => peer.end()), // behind the last replies
     });
+    const requests: Sink = {
+      send: (bytes) => {
+        const replies = session.push(bytes);
+        if (replies.length > 0) send(replies);
+      },
+      end: () => session.close(),
+    };
     return {
       onData: (bytes) => {
         countTraffic();
-        this.#inbox.add(session, () => {
-          const replies = session.push(bytes);
-          if (replies.length > 0) send(replies);
-        });
+        this.#inbox.push(bytes, requests);
       },
       onClose: () => {
         countTraffic();
-        if (this.#cutOff || !this.#listener) this.#inbox.drop(session);
-        this.#inbox.add(session, () => session.close());
+        if (this.#cutOff) this.#inbox.drop(requests);
+        this.#inbox.push(undefined, requests);
       },
     };
   }

@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { StreamPeer } from "../../transport/node_listener.ts";
+
 /**
  * Connections opened and closed and pieces of data, in either direction, since the process started.
  */
@@ -15,6 +17,14 @@ let echo: ReturnType<typeof openEcho> | undefined;
 /** Called for everything that passes. */
 export function countTraffic(): void {
   passed++;
+}
+
+/** Sends bytes, and counts each piece. */
+export function countedSend(peer: StreamPeer): (bytes: Uint8Array) => void {
+  return (bytes) => {
+    passed++;
+    peer.send(bytes);
+  };
 }
 
 /** Returns the count. */

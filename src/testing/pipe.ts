@@ -1,38 +1,42 @@
 /**
- * One direction of one connection through a proxy.
+ * Data on its way to a server in memory, or through a proxy, and the faults that it meets.
  *
  * @module
  */
-import { systemClock, type TimerHandle } from "../../time/clock.ts";
-import { DELAY_MS_MAX } from "../delay.ts";
+import { systemClock, type TimerHandle } from "../time/clock.ts";
+import { check, NUMBER, rangeError } from "../validate.ts";
 
-/** What one direction of all connections of a proxy obeys. */
-export interface DirectionFaults {
-  /** How long each piece of data stays in the proxy, in milliseconds. */
+/** What a pipe obeys. */
+export interface Faults {
+  /** How long each piece of data stays in the pipe, in milliseconds. */
   delayMs: number;
-  /** The bandwidth of each connection; `Infinity` if it is not limited. */
+  /** The bandwidth; `Infinity` if it is not limited. */
   bytesPerSecond: number;
   /** Whether nothing is forwarded. */
   hung: boolean;
 }
 
 /** Without faults. */
-export const NO_FAULTS: DirectionFaults = {
-  delayMs: 0,
-  bytesPerSecond: Infinity,
-  hung: false,
-};
+export const NO_FAULTS: Faults = { delayMs: 0, bytesPerSecond: Infinity, hung: false };
 
+/** The longest delay in milliseconds: runtimes fire a timer with a longer one at once. */
+const DELAY_MS_MAX = 2 ** 31 - 1;
 /** With a limited bandwidth, data is forwarded in pieces, one each so many milliseconds. */
 const PIECE_MS = 20;
 
-/** A piece of data, or `undefined` for the end of the stream, and when it is due. */
-interface Item {
-  readonly bytes: Uint8Array | undefined;
-  readonly dueMs: number;
+/**
+ * Checks a delay.
+ *
+ * @throws {TypeError} If it is not a number.
+ * @throws {RangeError} If it is out of range.
+ */
+export function checkDelayMs(action: string, delayMs: number): void {
+  check(action, "delayMs", delayMs, NUMBER);
+  if (delayMs >= 0 && delayMs <= DELAY_MS_MAX) return;
+  throw rangeError(action, "delayMs", `must be a number from 0 to ${DELAY_MS_MAX}`, delayMs);
 }
 
-/** The other end of a pipe. */
+/** Where the data of one connection goes. */
 export interface Sink {
   /** Forwards bytes. */
   send(bytes: Uint8Array): void;
@@ -40,10 +44,16 @@ export interface Sink {
   end(): void;
 }
 
-/** Data on its way, in order. */
+/** A piece of data, or `undefined` for the end of the stream, where it goes, and when it is due. */
+interface Item {
+  readonly bytes: Uint8Array | undefined;
+  readonly sink: Sink;
+  readonly dueMs: number;
+}
+
+/** Data of one connection or of several, in the order in which it arrives. */
 export class Pipe {
-  readonly #faults: DirectionFaults;
-  readonly #sink: Sink;
+  readonly #faults: Faults;
   #items: Item[] = [];
   #timer: TimerHandle | undefined;
   /**
@@ -54,13 +64,9 @@ export class Pipe {
   #lastBytes = 0;
   #closed = false;
 
-  /**
-   * @param faults What it obeys, also if that changes.
-   * @param sink The other end.
-   */
-  constructor(faults: DirectionFaults, sink: Sink) {
+  /** @param faults What it obeys, also if that changes. */
+  constructor(faults: Faults) {
     this.#faults = faults;
-    this.#sink = sink;
   }
 
   /** How many bytes wait in it. */
@@ -69,9 +75,9 @@ export class Pipe {
   }
 
   /** Takes data, or the end of the stream. */
-  push(bytes: Uint8Array | undefined): void {
+  push(bytes: Uint8Array | undefined, sink: Sink): void {
     if (this.#closed) return;
-    this.#items.push({ bytes, dueMs: systemClock.monotonicMs() + this.#faults.delayMs });
+    this.#items.push({ bytes, sink, dueMs: systemClock.monotonicMs() + this.#faults.delayMs });
     this.flush();
   }
 
@@ -93,6 +99,11 @@ export class Pipe {
     }
   }
 
+  /** Drops what waits for a sink. */
+  drop(sink: Sink): void {
+    this.#items = this.#items.filter((item) => item.sink !== sink);
+  }
+
   /** Drops what waits, and takes nothing any more. */
   close(): void {
     this.#closed = true;
@@ -102,18 +113,18 @@ export class Pipe {
 
   /** Ends every delay: what waits is forwarded by the faults of this moment. */
   hurry(): void {
-    this.#items = this.#items.map(({ bytes }) => ({ bytes, dueMs: 0 }));
+    this.#items = this.#items.map((item) => ({ ...item, dueMs: 0 }));
     this.#lastBytes = 0;
     this.flush();
   }
 
-  #forward({ bytes, dueMs }: Item): void {
-    if (!bytes) return this.#sink.end();
+  #forward({ bytes, sink, dueMs }: Item): void {
+    if (!bytes) return sink.end();
     const pieceBytes = Math.ceil(this.#faults.bytesPerSecond * PIECE_MS / 1_000);
     const length = Math.min(bytes.length, pieceBytes);
-    if (length < bytes.length) this.#items.unshift({ bytes: bytes.subarray(length), dueMs });
+    if (length < bytes.length) this.#items.unshift({ bytes: bytes.subarray(length), sink, dueMs });
     this.#lastMs = systemClock.monotonicMs();
     this.#lastBytes = length;
-    this.#sink.send(bytes.subarray(0, length));
+    sink.send(bytes.subarray(0, length));
   }
 }
