@@ -87,6 +87,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "71145c1bbbd9419558920f50b7364096b3518756",
+  sha1: "34cf4c62ec880327db1b9c955d994bc4b2c056dd",
   read: readAcquired,
 };

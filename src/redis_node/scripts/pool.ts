@@ -115,7 +115,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "c645074960829237a8bc90de68b5ebaeb9a574de",
+  sha1: "ba9bea2cb16416c03387b38a387fe76324df8fad",
   read(reply, request) {
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
     return isMask ? DENIED : readAcquired(reply, request);

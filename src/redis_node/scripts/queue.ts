@@ -62,16 +62,25 @@
  * off, with open connections. A client that got the key but not the lock is put back with its old
  * score; and so is one that was overtaken because it was slow, if a quorum has agreed on its score.
  *
- * **Wrong clocks.** No client can gain much by one. A score that is ahead of the node's clock is
- * cut, and a new ticket passes only tickets whose scores are at most {@linkcode QUEUE_LEAD_MS}
- * before that of the last one in its queues. Any other new ticket that claims to be older goes to
- * the end. Nodes may then have different scores for it, so its client learns them, and asks with a
- * later one: a client may always move itself back, and so the nodes agree again. From then on the
- * client says that a quorum has agreed, and a node that has not got the ticket takes its score as
- * it is: a node that notifies the client later than the others, or that has lost its queue, so has
- * the same order. Before it says so for the first time, it moves back a score that is too early by
- * the nodes' clocks: other queues may not have seen the ticket yet. A client that was stopped for a
- * second or more makes no such claim, because others may have passed it.
+ * **Wrong clocks.** No client can gain much by one, because a ticket may get another score than it
+ * asks for (`scoreOf`):
+ *
+ * | the ticket | the score that it asks for is                      | it gets                     |
+ * | ---------- | -------------------------------------------------- | --------------------------- |
+ * | stands     | ahead of the node's clock, or earlier than its own | the one that it has         |
+ * |            | any other                                          | that one: it moves back     |
+ * | is new     | ahead of the node's clock                          | the latest that is not      |
+ * |            | too early for one that is new, and not agreed      | a later one than the last's |
+ * |            | any other                                          | that one                    |
+ *
+ * It is ahead, or too early, if it is more than {@linkcode QUEUE_LEAD_MS} later than the clock, or
+ * earlier than the last ticket's. Nodes may then have different scores for a ticket, so its client
+ * learns them, and asks with a later one, until a quorum has *agreed* on it. From then on the
+ * client says so, and a node that has not got the ticket, because it has notified the client later
+ * than the others or has lost its queue, takes the score as it is: so it has the same order. Before
+ * the client says so for the first time, it moves back a score that is too early by the nodes'
+ * clocks: other queues may not have seen the ticket yet. One that was stopped for a second or more
+ * does not say so, because others may have passed it.
  *
  * The queue's key is made in the script and not given as a key: a user who may access the locked
  * keys alone can still release. If the node refuses a command on the queue, or if something else
@@ -150,7 +159,8 @@ end`,
     local isNew = not notified[watcher]
     notified[watcher] = true
     if isNew and publish(watcher, watcher .. sign .. waitMs) ~= 0 then
-      waitMs = (waitMs < ${PATIENCE_MS_MAX} and math.max(waitMs, patienceMs(watcher)) or waitMs) + ${WATCH_STEP_MS}
+      if waitMs < ${PATIENCE_MS_MAX} then waitMs = math.max(waitMs, patienceMs(watcher)) end
+      waitMs = waitMs + ${WATCH_STEP_MS}
     end
   end
   return waitMs
@@ -209,14 +219,15 @@ end`,
     end
   end
 end`,
-  // Gives the turn for a free key to the first, unless the key was free before and another's turn
-  // runs: then notifies the watchers of that again, because one may have left. Returns what
-  // `giveTurn` does.
+  // Gives the turn for a free key to the first, unless the key was free before and a turn runs:
+  // then notifies the watchers of that again, because one may have left. Returns what `giveTurn`
+  // does.
   `local function ensureTurn(key, wasHeld, own)
-  local whose, leftMs = nil, 0
-  if not wasHeld then whose, leftMs = whoseTurn(key) end
-  if leftMs <= 0 or whose == own then return giveTurn(key, own) end
-  return notifyWatchers(key, 1, '+', leftMs, own)
+  if not wasHeld then
+    local _, leftMs = whoseTurn(key)
+    if leftMs > 0 then return notifyWatchers(key, 1, '+', leftMs, own) end
+  end
+  return giveTurn(key, own)
 end`,
 );
 
@@ -268,10 +279,9 @@ end`,
   redis.call('DEL', 'hasp:turn:' .. key)
   notifyWatchers(key, 0, '-', tonumber(ttl))
 end`,
-  // The score that a ticket gets in the queues of the keys: `asked`, unless its client's clock may
-  // be wrong (**Wrong clocks**). One that has a score may get a later one, but none ahead of the
-  // node's clock. One that is new gets the latest that is not ahead, or goes to the end if it
-  // claims to be too old. Also returns the node's time, both in microseconds.
+  // The score that a ticket gets in the queues of the keys: see **Wrong clocks**. If it stands in
+  // one of them, that proves its score for the others. Also returns the node's time, both in
+  // microseconds.
   () =>
     `local function scoreOf(keys, ticket, asked, agreed)
   local time = redis.call('TIME')
@@ -282,9 +292,12 @@ end`,
     former = tonumber(redis.call('ZSCORE', queue, ticket) or nil) or former
     last = math.max(last, tonumber(redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')[2]) or 0)
   end
-  if former then return score > latest and former or math.max(score, former), nowUs end
-  score = math.min(score, latest)
-  if agreed ~= '1' and score < last - ${QUEUE_LEAD_US} then score = last + 1 end
+  if former then
+    score = score > latest and former or math.max(score, former)
+  else
+    score = math.min(score, latest)
+    if agreed ~= '1' and score < last - ${QUEUE_LEAD_US} then score = last + 1 end
+  end
   return score, nowUs
 end`,
   // Puts a ticket into a key's queue. Returns how many are ahead of it, and how many there are.

@@ -120,22 +120,17 @@ export const ACQUIRE_SHARED: ScriptOperation = {
     READERS_LUA,
     // The first writer's ticket ahead of `own` in the queue, or the 64th of all, behind which may
     // be one; `nil` without one. Drops writers' tickets whose clients are gone; also returns
-    // whether it dropped one.
-    `local function writerAhead(key, own)
-  local queue, dropped = 'hasp:queue:' .. key, false
-  repeat
-    local again = false
-    for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
-      if ticket == own then break end
-      local writes = not reads(ticket)
-      if writes and gone(ticket) then
-        again = redis.pcall('ZREM', queue, ticket) == 1 or again
-      elseif writes or index == 64 and not again then
-        return ticket, dropped or again
-      end
+    // whether it has `dropped` one.
+    `local function writerAhead(key, own, dropped)
+  local queue = 'hasp:queue:' .. key
+  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
+    if ticket == own then break end
+    local writes = not reads(ticket)
+    if writes and gone(ticket) and redis.pcall('ZREM', queue, ticket) == 1 then
+      return writerAhead(key, own, true)
     end
-    dropped = dropped or again
-  until not again
+    if writes or index == 64 then return ticket, dropped end
+  end
   return nil, dropped
 end`,
     // Finds out whether a writer holds a key. Without a clock, the script ends here: it has changed
@@ -191,7 +186,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "d11fa97bd8ef66797b698e3177436cda2d5fc9cf",
+  sha1: "bb50d087fedc1e296c14c514e178e8e3d068f1b2",
 };
 
 /**
@@ -231,7 +226,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "3f7533c155bf4904a2c5870fe1931742c906911b";
+const PROLONG_SHA1 = "f14871a265bc2ed2a82db8d9e8c7e5bae1190a53";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {

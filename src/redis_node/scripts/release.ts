@@ -52,20 +52,20 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "a53c726689c9d10c246e9f71551d9f49be8ead01",
+  sha1: "48bb3a95a806feaf2fbcc5d2c449ff774dda82db",
 };
 
 /**
  * Takes the value off the keys: deletes those that hold it, and those whose last reader it was.
  * Takes the ticket out of the queues, if the lock was waited for; or, if there is a score because
- * its client waits on, puts it back if a key held the value. Notifies the next waiter of each key
- * that is free, but not the ticket that is put back: it has just asked. If readers hold a key that
- * the value or the ticket has left, notifies those that may enter. Returns 0 if a key did not hold
- * the value, 1 if all did, 2 if all did and others wait.
+ * its client waits on, puts it back if a key held the value. Notifies of each key that is free the
+ * next waiter, and of each that readers hold those that may enter; but not the ticket that is put
+ * back: it has just asked. Returns 0 if a key did not hold the value, 1 if all did, 2 if all did
+ * and others wait.
  *
  * A ticket for a pool is in the queues of all its keys, but only one key held the value: that is
- * enough for 1 or 2. For each of the other keys, it notifies the next waiter only if the ticket has
- * left the queue of that key: else the first in it has been notified before.
+ * enough for 1 or 2. Of the other keys, it notifies somebody only if the ticket has left the queue:
+ * else the first in it has been notified before.
  */
 export const RELEASE_QUEUED: ScriptOperation<Release> = {
   kind: "release",
@@ -101,28 +101,27 @@ for index, key in ipairs(KEYS) do
   failure = failure or type(holds[index]) == 'table' and holds[index]
 end`,
     // Takes the ticket out of the queues; or with its score, if it has had a key, puts it back.
-    // Notifies who may be next where the value or the ticket has left, but for the `asker`, which
-    // waits on; and, unless it is a pool, where a key was free.
+    // Notifies who may be next; of a pool only where the value or the ticket has left.
     () =>
       `local pooled, waiting = ticket and ticket:sub(-1) == '.', false
 for index, key in ipairs(KEYS) do
   local queue, own = 'hasp:queue:' .. key, pooled and ticket .. index or ticket
-  local hasLeft, asker = held[index], score and own
-  if score then
-    if count > 0 and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
-      redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
-    end
-  elseif ticket then
-    hasLeft = redis.pcall('ZREM', queue, own) == 1 or hasLeft
+  local hasLeft = held[index]
+  if not score then
+    hasLeft = ticket and redis.pcall('ZREM', queue, own) == 1 or hasLeft
+  elseif count > 0 and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
+    redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
   end
-  if not holds[index] and (hasLeft or not pooled) then
-    waiting = ensureTurn(key, held[index], asker) > 0 or waiting
-  elseif holds[index] == 'hasp:shared' and hasLeft then
-    waiting = notifyReaders(key, asker) or waiting
+  if hasLeft or not pooled then
+    if not holds[index] then
+      waiting = ensureTurn(key, held[index], score and own) > 0 or waiting
+    elseif holds[index] == 'hasp:shared' then
+      waiting = notifyReaders(key, own) or waiting
+    end
   end
 end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "39441c0cc659827025bc95795687cb7706fa35a9",
+  sha1: "84c928c1d1ab72d2862c795926d593f50d73c587",
 };

@@ -223,7 +223,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
       "if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return reply end",
       "do return reply end",
     ],
-    ["if not holds[index] and (hasLeft or not pooled) then", "if false then"],
+    ["if hasLeft or not pooled then", "if false then"],
   ],
   "group-notifies-nobody": [
     "releases of one tick notify nobody",
@@ -267,7 +267,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "dead-first-holds-readers-back": [
     "a dead first in the queue holds readers back",
     ["      if gone(ticket) then", "      if false then"],
-    ["if writes and gone(ticket) then", "if false then"],
+    ["if writes and gone(ticket) and", "if false and"],
     ["if dropped then notifyReaders(key, own) end", ""],
   ],
   "any-key-of-a-pool-counts": [
