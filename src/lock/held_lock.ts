@@ -89,8 +89,8 @@ export class HeldLock extends TimerEntry {
   #validityMs: number;
   /**
    * The extensions that have begun since the last one that succeeded, in this order, without those
-   * that were given up: `renewal.ts` adds them, and of those that are settled keeps the last. The
-   * last of all says why the lock is lost, and the next one goes ahead of the crowd.
+   * that were given up; of those that are settled, only the last. The last of all says why the lock
+   * is lost, and the next one goes ahead of the crowd.
    */
   tries: readonly Round[] = NONE;
   /** What extends it, if it extends itself, and when next, by the continuous clock. */
@@ -260,7 +260,8 @@ export class HeldLock extends TimerEntry {
 
   /**
    * Looks at the clocks, and takes the validity of an extension that a quorum granted in time,
-   * unless the old one reaches further (step 7).
+   * unless the old one reaches further (step 7). Of the {@linkcode tries}, those go that say no
+   * more why the lock may be lost.
    *
    * @returns Whether the extension succeeded.
    */
@@ -271,7 +272,12 @@ export class HeldLock extends TimerEntry {
     // mutation: extended-after-its-end
     const extended = decision === "granted" && this.endMs > nowMs &&
       newMs - expiryMarginMs(newMs) > nowMs - startMs && !this.exhausted;
-    if (!extended) return false;
+    if (!extended) {
+      // It says nothing of the nodes if it was given up, or came after the last that is allowed.
+      const saysWhy = decision !== "open" && !this.exhausted;
+      if (!saysWhy) this.tries = this.tries.filter((other) => other !== round);
+      return false;
+    }
     this.tries = this.tries.slice(this.tries.indexOf(round) + 1);
     this.extensions++;
     if (startMs + newMs <= this.endMs) return true;
@@ -291,7 +297,8 @@ export class HeldLock extends TimerEntry {
     const { votes } = this.tries.at(-1) ?? this.round;
     this.#endAs(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
-    this.#takeBackAt(reason === "gone" || reason === "closed" ? 0 : this.keysEndMs);
+    if (reason === "gone" || reason === "closed") this.#takeBack();
+    else this.#waitUntil(this.keysEndMs);
     this.inContext(() => {
       this.look();
       this.#emitLost(reason, cause);
@@ -370,7 +377,7 @@ export class HeldLock extends TimerEntry {
   }
 
   override onDue(): void {
-    if (this.#end) return this.#takeBackAt(this.keysEndMs);
+    if (this.#end) return this.#takeBack();
     const nowMs = this.#nowMs;
     if (this.remainingMs(nowMs) <= expiryMarginMs(this.#validityMs)) return this.#runOut();
     // mutation: extended-by-monotonic-clock-alone
@@ -385,23 +392,22 @@ export class HeldLock extends TimerEntry {
   }
 
   override onStepped(): void {
-    this.onDue();
+    if (this.#end) this.#waitUntil(this.keysEndMs);
+    else this.onDue();
   }
 
   override onClosed(): void {
-    if (this.#end) return this.#takeBackAt(0);
+    if (this.#end) return this.#takeBack();
     this.lose("closed", new Error("the lock client was closed"));
   }
 
   /**
-   * Takes the keys of a lost lock back at a time of the continuous clock, and waits for no answer:
-   * when their TTL is over, unless they are gone or the client closes. Until then they keep others
-   * out while the holder, which is notified of the end only now, stops working. Most keys are gone
-   * by then. But an extension without answers may have prolonged some, and a node that hung may set
-   * one late.
+   * Takes the keys of a lost lock back, and waits for no answer: when their TTL is over, unless
+   * they are gone or the client closes. Until then they keep others out while the holder, which is
+   * notified of the end only now, stops working. Most keys are gone by then. But an extension
+   * without answers may have prolonged some, and a node that hung may set one late.
    */
-  #takeBackAt(dueMs: number): void {
-    if (dueMs > this.#nowMs) return this.#waitUntil(dueMs);
+  #takeBack(): void {
     const { client: { wheel }, round } = this;
     wheel.cancel(this);
     // mutation: doubtful-extension-stays
@@ -409,14 +415,14 @@ export class HeldLock extends TimerEntry {
   }
 
   #runOut(): void {
-    const exhausted = this.#extend && this.exhausted;
-    if (exhausted) return this.lose("extensions-max", exhausted);
     // mutation: end-aborts-nothing
     this.lose(...this.#whyOver());
   }
 
   /** Why its validity has ended: the reason for programs, and the same in detail. */
   #whyOver(): [reason: LockLostReason, cause: Error] {
+    const exhausted = this.#extend && this.exhausted;
+    if (exhausted) return ["extensions-max", exhausted];
     const { stoodMs, steppedMs } = this.client.wheel.delayedSince(this.#startMs);
     const ended = "its validity has ended";
     if (Math.max(stoodMs, steppedMs) >= this.#validityMs * DELAY_FACTOR) {

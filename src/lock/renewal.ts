@@ -6,6 +6,7 @@
  */
 import { emit } from "../events.ts";
 import { keysGone, lostError, quorumError } from "../messages.ts";
+import type { Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
 import { EXTEND_AFTER_FACTOR, type HeldLock } from "./held_lock.ts";
@@ -34,8 +35,7 @@ async function tryExtend(
   ttlMs: number,
   signal?: AbortSignal,
 ): Promise<readonly Vote[] | undefined> {
-  const { settings: { nodeTimeoutMs, onEvent }, resources, round: won } = lock;
-  const { extensionGate } = lock.client;
+  const { settings: { nodeTimeoutMs }, client: { extensionGate }, round: won } = lock;
   // One whose last try has failed goes ahead of the crowd that waits, because it ends sooner.
   const inside = extensionGate.enter() ||
     await extensionGate.wait(lock.remainingMs(), signal, lock.tries.length > 0);
@@ -51,12 +51,19 @@ async function tryExtend(
   const timeoutMs = Math.min(nodeTimeoutMs, lock.remainingMs(round.startMs));
   if (lock.active) await round.ask("extend", timeoutMs, signal); // or it ended while it waited
   extensionGate.leave();
-  if (!lock.active) return round.votes; // step 6
+  const extended = lock.active && conclude(lock, round); // step 6
+  return extended ? undefined : round.votes;
+}
+
+/**
+ * Concludes a try of a lock that has not ended meanwhile: takes the new validity, or ends the lock
+ * if it is gone on a majority.
+ *
+ * @returns Whether the lock has the new validity.
+ */
+function conclude(lock: HeldLock, round: Round): boolean {
   const extended = lock.accept(round);
-  // It says nothing of the nodes if it was given up, or came after the last that is allowed.
-  if (!extended && (round.decision === "open" || lock.exhausted)) {
-    lock.tries = lock.tries.filter((other) => other !== round);
-  }
+  const { settings: { onEvent }, resources } = lock;
   if (onEvent) {
     const { votes, ageMs } = round;
     const fields = { resources, votes, elapsedMs: ageMs, remainingMs: lock.remainingMs() };
@@ -66,7 +73,7 @@ async function tryExtend(
   if (extended) {
     round.forEachDenied((nodeIndex, missing) => {
       // mutation: filled-in-after-its-end
-      if (lock.held) fillIn(lock, ttlMs, nodeIndex, missing);
+      if (lock.held) fillIn(lock, round.ttlMs, nodeIndex, missing);
     });
   }
   if (round.deniedByMajority) {
@@ -74,7 +81,7 @@ async function tryExtend(
     lock.loseIfOver(); // keys that have expired are not gone
     lock.lose("gone", keysGone(round.keys));
   }
-  return extended ? undefined : round.votes;
+  return extended;
 }
 
 /**
