@@ -24,18 +24,17 @@ const RAISES_MAX = 8;
  */
 export async function settleToken(round: Round, settings: Settings): Promise<void> {
   const { signal, nodeTimeoutMs, validityMs } = settings;
-  const { nodeSet } = round;
+  const { nodeSet, nodeSet: { wheel: { clock } } } = round;
   const counts = round.counts!;
-  let firstRaise: Round | undefined;
+  const untilMs = clock.monotonicMs() + nodeTimeoutMs;
   for (let raises = 0; round.decision === "granted"; raises++) {
     const { token, agreed } = agreeOnToken(counts.last, nodeSet.quorum);
     if (agreed) counts.token = token;
     if (agreed || raises === RAISES_MAX || signal?.aborted || nodeSet.closed) return;
-    const raising = round.follow({ counterFloor: Math.max(token, counts.min) });
-    firstRaise ??= raising; // it began when the lock was granted
     // mutation: raising-without-a-limit
-    const leftMs = Math.min(nodeTimeoutMs - firstRaise.elapsedMs, validityMs - round.elapsedMs);
+    const leftMs = Math.min(untilMs - clock.monotonicMs(), validityMs - round.elapsedMs);
     if (leftMs <= 0) return;
+    const raising = round.follow({ counterFloor: Math.max(token, counts.floor) });
     raising.counts = counts;
     await raising.ask("raiseCounters", leftMs, signal);
     if (raising.deniedByMajority) return;

@@ -188,11 +188,11 @@ function beginAttempt(call: LockCall): Round {
   const value = newValue(client.wheel, label);
   const keys = pool ? [pool.key] : call.keys;
   const round = new Round(client, keys, value, ttlMs, details); // step 1: it reads the clocks
-  if (fencing) round.counts = { last: [], min: 0 };
+  if (fencing) round.counts = { last: [], floor: 0 };
   call.entersAtOnce = false;
   call.attempts++;
   round.connectingMs = call.waitMs === 0 ? CONNECTING_MS_MAX : call.leftMs(round.sinceMs);
-  round.lingersForGrant = call.waitMs === 0 && !call.adopts;
+  round.seeksGrant = call.waitMs === 0 && !call.adopts;
   return round;
 }
 

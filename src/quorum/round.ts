@@ -55,8 +55,8 @@ const NONE_ANSWERED: readonly number[] = /* @__PURE__ */ new Array(31).fill(PEND
 export interface Counts {
   /** The counter that each node answered last. */
   readonly last: (number | undefined)[];
-  /** The value to which counters must be raised at least, because a node's may be outdated. */
-  min: number;
+  /** To what counters must be raised at least, because a node's may be outdated. */
+  floor: number;
   /** The token of the lock, once a quorum has counted alike. */
   token?: number;
 }
@@ -99,10 +99,10 @@ export class Round extends TimerEntry implements QuorumRequest {
    */
   connectingMs = 0;
   /**
-   * Whether it waits for a moment more if it is refused and no node has granted: a caller that may
-   * not wait for others asks again if the vote was split.
+   * Whether its caller, who may not wait for others, asks again if the vote was split: then it has
+   * to know whether a node granted.
    */
-  lingersForGrant = false;
+  seeksGrant = false;
   #timeoutMs = 0;
   #settle: (() => void) | undefined;
 
@@ -248,8 +248,10 @@ export class Round extends TimerEntry implements QuorumRequest {
    */
   get settled(): boolean {
     const { decision } = this;
-    if (decision !== "refused" || !this.#isRelease) return decision !== "open";
-    return this.deniedByMajority || this.pending === 0;
+    if (decision === "refused" && this.#isRelease) {
+      return this.deniedByMajority || this.pending === 0;
+    }
+    return decision !== "open";
   }
 
   /** The vote of a node; `undefined`: it has not answered, and still has time to. */
@@ -386,7 +388,7 @@ export class Round extends TimerEntry implements QuorumRequest {
   #noteCounter(counts: Counts, nodeIndex: number, outcome: Outcome, detail?: Detail): void {
     // the key is gone, so its counter does not count
     if (VOTE_BY_OUTCOME[outcome] === "denied") counts.last[nodeIndex] = undefined;
-    if (outcome === OUTDATED) counts.min = Math.max(counts.min, detail as number);
+    if (outcome === OUTDATED) counts.floor = Math.max(counts.floor, detail as number);
     // A counter that was raised counts only on a node that granted the lock.
     const counted = outcome === GRANTED &&
       (!this.#origin || this.#origin.voteOf(nodeIndex) === "granted");
@@ -402,16 +404,22 @@ export class Round extends TimerEntry implements QuorumRequest {
 
   #settleIfDecided(): void {
     if (!this.#settle || !this.settled) return;
-    const { nodeSet: { wheel } } = this;
-    const seeksGrant = this.lingersForGrant && this.granted === 0 && !this.failedByMajority;
-    const lingers = !this.#isRelease && (this.ticket || seeksGrant);
-    if (!lingers || this.pending === 0 || this.decision !== "refused") return this.stop();
-    // A caller that is denied waits anyway. So it lingers, for as long again, for the answers of
-    // the last nodes: those that deny need no release. One that may not wait learns whether it is
-    // one of those that have split the vote.
+    if (!this.#lingers) return this.stop();
+    const { wheel } = this.nodeSet;
     const nowMs = wheel.clock.monotonicMs();
     const lingerMs = Math.max(nowMs - this.sinceMs, LINGER_MS_MIN);
     wheel.schedule(this, Math.min(this.dueMs, nowMs + lingerMs), true);
+  }
+
+  /**
+   * Whether, although it is refused, it waits for the last nodes: for as long again as it took. A
+   * caller with a ticket waits anyway, and those that deny need no release. One that may not wait
+   * learns whether it is one of those that have split the vote.
+   */
+  get #lingers(): boolean {
+    if (this.#isRelease || this.decision !== "refused" || this.pending === 0) return false;
+    if (this.ticket) return true;
+    return this.seeksGrant && this.granted === 0 && !this.failedByMajority;
   }
 
   #outcomeOf(nodeIndex: number): number {
