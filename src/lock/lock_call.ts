@@ -133,14 +133,6 @@ export class LockCall implements WaitingCall {
     return this.pool?.key ?? this.#nameOfKeys;
   }
 
-  /**
-   * Whether it waits for earlier calls. One that adopts a lock does not: they may wait for that
-   * very lock.
-   */
-  get queuesUp(): boolean {
-    return this.waitMs > 0 && this.adopts === undefined;
-  }
-
   /** For how long the call has lasted, in milliseconds. */
   get elapsedMs(): number {
     return this.client.wheel.clock.monotonicMs() - this.#sinceMs;
@@ -177,29 +169,29 @@ export class LockCall implements WaitingCall {
 }
 
 /**
- * Begins to wait for one thing that is in the way of the next attempt: an earlier call of this
- * client, a cooldown, or, if other clients are to be joined in the nodes' queues, that nodes can
- * notify this client. To be called again after each wait.
+ * Begins to wait for one thing that is in the way of the next attempt. To be called again after
+ * each wait.
  *
  * @returns The wait; `undefined` if nothing is in the way, and the call may ask.
  * @throws The refusal, if the wait of the call is over.
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export function beginWait(call: LockCall): Promise<void> | undefined {
-  const { client: { localQueues }, localName, mode } = call;
   call.throwIfEnded();
   if (call.entersAtOnce) return undefined;
-  const queue = call.queuesUp ? localQueues.get(localName) : undefined;
+  // One that adopts a lock waits for no earlier call, because that may wait for that very lock.
+  if (call.waitMs === 0 || call.adopts) return waitForCooldown(call);
+  return waitForEarlier(call) ?? waitForCooldown(call) ?? waitToJoin(call);
+}
+
+/** Waits for the earlier calls of this client; without any, the call becomes the first. */
+function waitForEarlier(call: LockCall): Promise<void> | undefined {
+  const { client: { localQueues }, localName, mode } = call;
+  const queue = localQueues.get(localName);
   if (queue && queue.owner !== call) return waitBehind(call, queue);
-  const joins = call.queuesUp && (queue?.waiter !== undefined || localQueues.isContended(call));
   // A reader that joins nobody does not become the first: others of its client ask beside it.
-  if (call.queuesUp && !queue && (joins || !mode)) localQueues.claim(localName, call);
-  if (call.cooldownLeftMs > 0) {
-    if (call.leftMs() <= 0) throw refusal(call);
-    return waitForCooldown(call);
-  }
-  if (!joins || localQueues.waiterOf(call)) return undefined;
-  return localQueues.waiterFor(call)?.ready(call.leftMs());
+  if (!mode || localQueues.isContended(call)) localQueues.claim(localName, call);
+  return undefined;
 }
 
 /**
@@ -216,11 +208,21 @@ async function waitBehind(call: LockCall, queue: LocalQueue): Promise<void> {
 }
 
 /** Waits until the cooldown of the resources is over, outside the nodes' queues. */
-async function waitForCooldown(call: LockCall): Promise<void> {
-  const { client: { localQueues, wheel }, settings: { signal }, localName } = call;
+function waitForCooldown(call: LockCall): Promise<void> | undefined {
+  const { client: { localQueues, wheel }, settings: { signal }, localName, cooldownLeftMs } = call;
+  if (cooldownLeftMs === 0) return undefined;
+  const leftMs = call.leftMs();
+  if (leftMs <= 0) throw refusal(call);
   localQueues.dropWaiter(localName);
-  await pause(wheel, Math.min(call.cooldownLeftMs, call.leftMs()), signal);
-  call.pool?.choose();
+  return pause(wheel, Math.min(cooldownLeftMs, leftMs), signal).then(() => call.pool?.choose());
+}
+
+/** If it expects other clients to wait, waits until nodes can notify it, to join their queues. */
+function waitToJoin(call: LockCall): Promise<void> | undefined {
+  const { client: { localQueues }, localName } = call;
+  const joins = localQueues.get(localName)?.waiter || localQueues.isContended(call);
+  if (!joins || localQueues.waiterOf(call)) return undefined;
+  return localQueues.waiterFor(call)?.ready(call.leftMs());
 }
 
 /**
