@@ -98,9 +98,7 @@ export class PendingReleases {
   }
 
   #sendOldest(count: number): void {
-    const releases = this.#releases;
-    this.#releases = releases.slice(count);
-    for (const release of releases.slice(0, count)) this.#node.release(release, 0);
+    for (const release of this.#releases.splice(0, count)) this.#node.release(release, 0);
   }
 
   #dropNeedless(): void {

@@ -84,10 +84,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   #groups = false;
   /** The requests of this tick's group; one list for all groups, because most have one request. */
   readonly #group: QuorumRequest[] = [];
-  /**
-   * The operation and the index that they have in common. The index differs only for a pending
-   * release, which has the index 0 on every node.
-   */
+  /** Their operation, and the index that answers name: a pending release has 0 on every node. */
   #groupOperation: Operation | undefined;
   #groupIndex = 0;
   /** The group's keys, once somebody has looked for one. */
@@ -215,22 +212,22 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     this.#send(this.#groupOperation!, request, this.#groupIndex, several);
   };
 
-  /** @param whole Whether the script goes out whole although the server should know it. */
+  /** @param unknown Whether the server has said that it does not know the script. */
   #send(
     operation: Operation,
     request: QuorumRequest,
     nodeIndex: number,
     group?: readonly QuorumRequest[],
-    whole = false,
+    unknown = false,
   ): void {
     const { kind, sha1 } = operation;
     const { ticket, keepsTicket } = request;
     this.#sendGroupOf(keysOf(request));
-    const isExpected = ticket !== undefined && !keepsTicket;
-    const isFirst = !isExpected && !this.#sentScripts.has(sha1!);
-    const isWhole = sha1 !== undefined && (whole || isFirst);
-    const command = sharedCommand(operation, request, group, isWhole);
-    if (isWhole) this.#sentScripts.add(sha1);
+    // with a ticket, others have most likely sent it
+    const known = !unknown && (this.#sentScripts.has(sha1!) || ticket && !keepsTicket);
+    const whole = sha1 !== undefined && !known;
+    const command = sharedCommand(operation, request, group, whole);
+    if (whole) this.#sentScripts.add(sha1);
     const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
     if (guarded) this.#sendGuarded(command, nodeIndex);
     else this.connection.submit(command, this, nodeIndex);
@@ -261,7 +258,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     const unknown = reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT;
     // mutation: script-never-sent
     if (unknown && sha1 && !whole) {
-      this.#sendAgain(reply, command, nodeIndex, withheld);
+      this.#sendAgain(reply, command, nodeIndex);
     } else if (group) {
       this.#onGroupReply(reply, operation, group, nodeIndex);
     } else {
@@ -274,14 +271,13 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     reply: ReplyError,
     { operation, request, group }: RequestCommand,
     nodeIndex: number,
-    withheld?: WithheldVote,
   ): void {
     const all = group ?? [request];
     const again = all.filter((each) => isRepeatable(operation, each));
     const several = again.length > 1 ? again : undefined;
     if (again.length > 0) this.#send(operation, again[0], nodeIndex, several, true);
     for (const each of all) {
-      if (!again.includes(each)) this.#onAnswer(reply, operation, each, nodeIndex, withheld);
+      if (!again.includes(each)) each.answer(nodeIndex, FAILED, reply);
     }
   }
 
@@ -336,10 +332,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   ): void {
     const wrongType = isWrongType(reply);
     if (queues && request.wanted && (wrongType || reply.commandRefused)) {
-      // The node cannot queue, so it is asked without a queue, by another script, which it may not
-      // know. If that is because the server does not allow it, callers poll from then on.
+      // The node cannot queue, so it is asked without a queue. If that is because the server does
+      // not allow it, callers poll from then on.
       if (!wrongType) this.#subscription?.onRefused(reply);
-      return this.#send(acquireOperation(request, false), request, nodeIndex, undefined, true);
+      return this.#send(acquireOperation(request, false), request, nodeIndex);
     }
     if (kind === "release" && isTransient(reply)) this.#pendingReleases.add(request);
     request.answer(nodeIndex, FAILED, reply);

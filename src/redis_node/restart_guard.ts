@@ -234,14 +234,14 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
     state: ServerState | undefined,
     { request, nodeIndex, outcome, detail, atMs }: WithheldVote,
   ): void {
-    const [ageMs, timeMs] = state ?? [];
-    if (ageMs === undefined || timeMs === undefined || ageMs < 0) {
-      const why = ageMs! < 0
+    if (!state || state[0] < 0) {
+      const why = state
         ? `has no time in the past under its key '${CREATED_KEY}'`
         : "sent an unexpected reply";
       const text = `Cannot determine the age of ${this.#server.name}: it ${why}`;
       return request.answer(nodeIndex, FAILED, new ProtocolError(text));
     }
+    const [ageMs, timeMs] = state;
     const { receivedAtMs } = this.#connection;
     const runsMs = receivedAtMs - this.#restartedMs;
     // how long it has lost nothing
@@ -275,7 +275,8 @@ function stateCommand(call: string, script: string, ...argv: string[]): Omit<Loc
 
 /** What a reply to {@linkcode STATE_LUA} says, if it is one. */
 function stateIn(reply: RawReply): ServerState | undefined {
-  return Array.isArray(reply) && reply.every(isNumber) ? reply as ServerState : undefined;
+  const isState = Array.isArray(reply) && reply.length >= 2 && reply.every(isNumber);
+  return isState ? reply as ServerState : undefined;
 }
 
 /**

@@ -380,7 +380,7 @@ test.queueing("RedisNode.acquire() of several keys asks for them alone if there 
   const request = await join(bench, ["k", "l"]);
   await bench.answer("-NOPERM no\r\n");
   const words = ["2", "k", "l", "v", "1000", ""];
-  assertEquals(bench.written, wire("EVAL", ACQUIRE_OR_WAIT.source, ...words));
+  assertEquals(bench.written, wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...words));
   await bench.answer(":1\r\n");
   assertEquals(request.outcomes, ["granted"]);
 });
@@ -391,7 +391,7 @@ test.queueing("RedisNode.acquire() with a ticket and a token counts all the same
     const request = await join(bench, "k", { counterHint });
     await bench.answer(`-${what} this is no fencing counter: hasp:fence:k\r\n`);
     const words = ["1", "k", "v", "1000", "77"];
-    assertEquals(bench.written, wire("EVAL", ACQUIRE_COUNTED.source, ...words));
+    assertEquals(bench.written, wire("EVALSHA", ACQUIRE_COUNTED.sha1, ...words));
     await bench.answer(":78\r\n");
     assertEquals(request.answers, [["granted", 6, bench.clock.monotonicMs(), 78]]);
   }
