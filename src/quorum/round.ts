@@ -190,9 +190,8 @@ export class Round extends TimerEntry implements QuorumRequest {
       nodes[nodeIndex][question]!(this, nodeIndex);
     }
     this.shared = undefined; // the encoded command is sent, and must not live as long as the lock
-    if (this.settled || signal?.aborted || this.nodeSet.closed && !this.#outlastsClose) {
-      return Promise.resolve();
-    }
+    const ended = this.nodeSet.closed && !this.#isRelease || signal?.aborted;
+    if (ended || this.settled) return Promise.resolve();
     // mutation: no-deadline
     wheel.schedule(this, this.sinceMs + timeoutMs, true);
     wheel.ref();
@@ -353,13 +352,9 @@ export class Round extends TimerEntry implements QuorumRequest {
     if (this.#settle) wheel.schedule(this, nextMs, true);
   }
 
+  /** A release goes on while its client closes, which waits for it; until its nodes close. */
   override onClosed(): void {
-    if (!this.#outlastsClose) this.stop();
-  }
-
-  /** Whether it goes on while its client closes, which waits for releases. */
-  get #outlastsClose(): boolean {
-    return this.#isRelease && !this.nodeSet.wheel.closed;
+    if (!this.#isRelease || this.nodeSet.wheel.closed) this.stop();
   }
 
   /**
