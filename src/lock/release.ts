@@ -22,8 +22,7 @@ export function undoAttempt(attempt: Round): void {
 /**
  * Has every node release what a round may have set, after everything that it was sent before.
  * Nobody waits for the answers; a node that cannot be reached now is asked when it is back. Left
- * out is a node that denied and where nothing may be set: it answered a plain `SET NX`, or put the
- * caller in its queue.
+ * out is a node where nothing may be set: it denied, or got nothing of the round.
  *
  * @param round The round that may have set keys; nothing more is sent for it that could set one.
  * @param release The request.
@@ -33,9 +32,9 @@ export function takeBack(round: Round, release: QuorumRequest): void {
   round.nodeSet.nodes.forEach((node, nodeIndex) => {
     // mutation: undo-spares-no-node
     // mutation: undo-spares-what-may-be-set
-    if (round.voteOf(nodeIndex) === "denied" && !round.mayHaveKeys(nodeIndex)) return;
+    if (!round.mayHaveKeys(nodeIndex)) return;
     node.release(release, nodeIndex);
-    if (round.mayHaveKeys(nodeIndex)) release.ticket?.onPutBack(nodeIndex);
+    release.ticket?.onPutBack(nodeIndex);
   });
 }
 

@@ -109,7 +109,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "failed-attempt-stays": [drop, "a failed attempt is not taken back"],
   "undo-spares-no-node": [never, "a failed attempt is taken back where it was denied, too"],
   "undo-spares-what-may-be-set": [
-    part(0),
+    becomes('round.voteOf(nodeIndex) === "denied"'),
     "a failed attempt is not taken back where a node denied, though it may have set a key",
   ],
   "accepted-in-its-cooldown": [never, "a lock is accepted though its cooldown has begun"],
