@@ -129,82 +129,76 @@ export function choice(
   };
 }
 
-/** `while … do … end`. */
-export function whileLoop(test: Evaluate, body: Execute, site: Site): Execute {
+/** Begins a loop; returns what prepares the next round, and whether there is one. */
+type Begin = (frame: Frame) => () => boolean;
+
+/** A loop of one of the kinds below. */
+export function loop(begin: Begin, body: Execute, site: Site): Execute {
   return (frame) => {
-    while (isTrue(test(frame))) {
+    const next = begin(frame);
+    for (;;) {
       step(site);
+      if (!next()) return undefined;
       const outcome = body(frame);
-      if (outcome === BREAK) break;
+      if (outcome === BREAK) return undefined;
       if (outcome !== undefined) return outcome;
     }
-    return undefined;
   };
 }
 
+/** `while … do … end`. */
+export function whileTrue(test: Evaluate): Begin {
+  return (frame) => () => isTrue(test(frame));
+}
+
 /** `repeat … until …`. */
-export function repeatLoop(body: Execute, test: Evaluate, site: Site): Execute {
+export function untilTrue(test: Evaluate): Begin {
   return (frame) => {
-    do {
-      step(site);
-      const outcome = body(frame);
-      if (outcome === BREAK) break;
-      if (outcome !== undefined) return outcome;
-    } while (!isTrue(test(frame)));
-    return undefined;
+    let rounds = 0;
+    return () => rounds++ === 0 || !isTrue(test(frame));
   };
 }
 
 /** `for … = from, to, by do … end`. */
-export function numericLoop(
-  slot: number,
-  limits: readonly Evaluate[],
-  body: Execute,
-  site: Site,
-): Execute {
+export function forNumbers(slot: number, limits: readonly Evaluate[], site: Site): Begin {
   return (frame) => {
     const [from, to, by = 1] = limits.map((limit) => limit(frame)).map((value, at) =>
       toNumber(value) ??
         raise(`'for' ${["initial value", "limit", "step"][at]} must be a number`, site)
     );
-    for (let number = from; by > 0 ? number <= to : to <= number; number += by) {
-      step(site);
+    let number = from;
+    return () => {
       frame[slot] = number;
-      const outcome = body(frame);
-      if (outcome === BREAK) break;
-      if (outcome !== undefined) return outcome;
-    }
-    return undefined;
+      const goesOn = by > 0 ? number <= to : to <= number;
+      number += by;
+      return goesOn;
+    };
   };
 }
 
 /** `for key, item in ipairs(…) do … end`, or `pairs` of a list. */
-export function listLoop(
+export function forItems(
   how: string,
   evaluate: Evaluate,
   [keySlot, itemSlot]: readonly number[],
-  body: Execute,
   site: Site,
-): Execute {
+): Begin {
   return (frame) => {
     const table = evaluate(frame);
     if (!(table instanceof LuaTable)) {
       return raise(`bad argument #1 to '${how}' (table expected, got ${typeName(table)})`, site);
     }
     const { length } = table.list;
-    for (let key = 1;; key++) {
-      step(site);
+    let key = 0;
+    return () => {
       if (how === "pairs" && !(table.isList && table.list.length === length)) {
         throw new UnsupportedError("'pairs' of a table that is no list, or changes its length");
       }
-      const item = table.get(key);
-      if (item === undefined) return undefined;
+      const item = table.get(++key);
       frame[keySlot] = key;
       if (itemSlot !== undefined) frame[itemSlot] = item;
-      const outcome = body(frame);
-      if (outcome === BREAK) return undefined;
-      if (outcome !== undefined) return outcome;
-    }
+      return item !== undefined;
+    };
   };
 }
 
@@ -240,9 +234,7 @@ export function variable(depth: number, slot: number, name: string): Expression 
     return frame;
   };
   return {
-    evaluate: depth === 1
-      ? (frame) => frame[0]![slot] as Value
-      : (frame) => frameOf(frame)[slot] as Value,
+    evaluate: (frame) => frameOf(frame)[slot] as Value,
     name: `upvalue '${name}'`,
     target: (frame) => (value) => void (frameOf(frame)[slot] = value),
   };

@@ -17,18 +17,19 @@ import {
   type Execute,
   type Expression,
   fieldsTable,
+  forItems,
+  forNumbers,
   functionOf,
   indexed,
-  listLoop,
   listTable,
   locals,
+  loop,
   methodCall,
-  numericLoop,
-  repeatLoop,
   returned,
   sequence,
+  untilTrue,
   variable,
-  whileLoop,
+  whileTrue,
 } from "./closures.ts";
 import { BASE } from "./libraries.ts";
 import { UNARY } from "./operators.ts";
@@ -277,7 +278,7 @@ class Compiler {
   #while(): Execute {
     const site = { line: this.#next().line };
     const { evaluate } = this.#expression();
-    return whileLoop(evaluate, this.#looped(() => this.#body("do")), site);
+    return loop(whileTrue(evaluate), this.#looped(() => this.#body("do")), site);
   }
 
   /** The test sees the variables of the body. */
@@ -287,7 +288,7 @@ class Compiler {
       this.#looped(() => {
         const body = this.#statements();
         this.#expect("until");
-        return repeatLoop(body, this.#expression().evaluate, site);
+        return loop(untilTrue(this.#expression().evaluate), body, site);
       })
     );
   }
@@ -307,7 +308,7 @@ class Compiler {
     if (limits.length < 2 || limits.length > 3) throw this.#unexpected("do");
     const site = { line: this.#token.line };
     const slot = this.#declare(name);
-    return numericLoop(slot, limits, this.#looped(() => this.#body("do")), site);
+    return loop(forNumbers(slot, limits, site), this.#looped(() => this.#body("do")), site);
   }
 
   /** A loop over `ipairs`, or over `pairs` of a list. */
@@ -320,8 +321,8 @@ class Compiler {
       throw this.#unsupported("a loop of another form than 'for index, item in ipairs(list) do'");
     }
     const slots = names.map((name) => this.#declare(name));
-    const body = this.#looped(() => this.#body("do"));
-    return listLoop(how, list[0].evaluate, slots, body, { line });
+    const items = forItems(how, list[0].evaluate, slots, { line });
+    return loop(items, this.#looped(() => this.#body("do")), { line });
   }
 
   #return(): Execute {
