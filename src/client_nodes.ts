@@ -79,13 +79,12 @@ export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
  * By the option or the call that needs it: the method without which a node is unable to do it.
  * `leaveQueue` shows a node of this library, and each of these has the guard.
  */
-const ABILITIES = {
-  fencing: "raiseCounters",
-  adopt: "adopt",
-  list: "keys",
-  restartGuardMs: "leaveQueue",
-} as const;
-type Ability = keyof typeof ABILITIES;
+const ABILITIES = [
+  ["fencing", "raiseCounters"],
+  ["adopt", "adopt"],
+  ["list", "keys"],
+  ["restartGuardMs", "leaveQueue"],
+] as const;
 
 /**
  * Checks that every node is able to do what a call needs.
@@ -97,17 +96,11 @@ type Ability = keyof typeof ABILITIES;
  */
 export function checkAbilities(
   action: string,
-  nodes: readonly Pick<QuorumNode, "name" | typeof ABILITIES[Ability]>[],
-  needs: { readonly [Name in Ability]?: boolean | number },
+  nodes: readonly Pick<QuorumNode, "name" | typeof ABILITIES[number][1]>[],
+  needs: { readonly [Name in typeof ABILITIES[number][0]]?: boolean | number },
 ): void {
-  const { fencing, adopt, list, restartGuardMs } = needs;
-  if (!fencing && !adopt && !list && !restartGuardMs) return; // most calls; the loops take time
-  for (const name in ABILITIES) {
-    const ability = name as Ability;
-    if (!needs[ability]) continue;
-    for (const node of nodes) {
-      if (node[ABILITIES[ability]]) continue;
-      throw typeError(action, `node ${node.name} does not support '${ability}'`);
-    }
+  for (const [ability, method] of ABILITIES) {
+    const unable = needs[ability] ? nodes.find((node) => !node[method]) : undefined;
+    if (unable) throw typeError(action, `node ${unable.name} does not support '${ability}'`);
   }
 }

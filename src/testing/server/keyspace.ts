@@ -15,10 +15,6 @@ interface Entry {
   value: string | SortedSet;
   /** The last millisecond of its life by the wall clock; `undefined` if it does not expire. */
   expiresAtMs: bigint | undefined;
-  /**
-   * The same as a number, with which it is compared each time; `Infinity` if it does not expire.
-   */
-  lastMs: number;
 }
 
 /** One numbered database; keys and values are byte strings. */
@@ -62,7 +58,7 @@ export class Keyspace {
     if (typeof value === "string") throw wrongType();
     if (value || !create) return value;
     const set = new SortedSet();
-    this.#entries.set(key, { value: set, expiresAtMs: undefined, lastMs: Infinity });
+    this.#entries.set(key, { value: set, expiresAtMs: undefined });
     return set;
   }
 
@@ -86,8 +82,7 @@ export class Keyspace {
 
   /** Sets `key`, with a new expiry. */
   set(key: string, value: string, expiresAtMs?: bigint): void {
-    const lastMs = expiresAtMs === undefined ? Infinity : Number(expiresAtMs);
-    this.#entries.set(key, { value, expiresAtMs, lastMs });
+    this.#entries.set(key, { value, expiresAtMs });
   }
 
   /** Replaces the value of `key`, and keeps its expiry. */
@@ -107,7 +102,7 @@ export class Keyspace {
     const entry = this.#live(key);
     if (!entry) return false;
     if (expiresAtMs <= this.nowMs()) this.#entries.delete(key);
-    else this.#entries.set(key, { ...entry, expiresAtMs, lastMs: Number(expiresAtMs) });
+    else entry.expiresAtMs = expiresAtMs;
     return true;
   }
 
@@ -132,7 +127,8 @@ export class Keyspace {
 
   #live(key: string): Entry | undefined {
     const entry = this.#entries.get(key);
-    if (!entry || this.#clock.wallMs() < entry.lastMs + 1) return entry;
+    const { expiresAtMs = Infinity } = entry ?? {};
+    if (Math.floor(this.#clock.wallMs()) <= expiresAtMs) return entry;
     this.#entries.delete(key);
     return undefined;
   }
