@@ -89,13 +89,13 @@ export function checkResources(
     throw rangeError(action, "resource", rule, resources.length);
   }
   for (const name of resources) {
+    check(action, "resource", name, KEY_TEXT);
     if (isReserved(keyPrefix + name)) {
       const key = quoted(keyPrefix + name);
       throw new RangeError(
         `Cannot ${action} as no key may begin with '${RESERVED_PREFIX}': current key is ${key}`,
       );
     }
-    check(action, "resource", name, KEY_TEXT);
   }
   if (resources.length > 1 && new Set(resources).size < resources.length) {
     const twice = resources.find((name, index) => resources.indexOf(name) < index)!;

@@ -227,7 +227,7 @@ export class Connection implements WireOwner, DialerOwner {
     if (this.#state === "ending" || this.#options.takesMessage?.(reply)) return;
     const { queue } = this.#wire!;
     if (queue.sent === 0) return this.#onUnaskedReply(reply);
-    if (!this.#dialer.accepted && this.#login.due === 0) this.#onFirstReply(reply);
+    if (this.#dialer.acceptedMs === Infinity && this.#login.due === 0) this.#onFirstReply(reply);
     this.#delivering = true;
     queue.settleFirst(reply);
     this.#delivering = false;

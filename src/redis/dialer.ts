@@ -53,6 +53,11 @@ export class Dialer {
   /** Settles when the last attempt is over, and a stream that was opened too late is closed. */
   attempt: Promise<void> | undefined;
   /**
+   * When the server accepted the login, or served without one, by the monotonic clock; `Infinity`
+   * until then.
+   */
+  acceptedMs = Infinity;
+  /**
    * How many connections in a row have ended early, soon after the server had accepted the login.
    */
   endedEarly = 0;
@@ -62,8 +67,6 @@ export class Dialer {
   readonly #owner: DialerOwner;
   /** Attempts since a connection last lived for a while. */
   #failures = 0;
-  /** When the server accepted the login, by the monotonic clock; `Infinity` until then. */
-  #acceptedMs = Infinity;
   #opening: AbortController | undefined;
   #timer: TimerEntry | undefined;
   #retry: TimerEntry | undefined;
@@ -132,24 +135,20 @@ export class Dialer {
     });
   }
 
-  /** Whether the server has accepted the login, or has served without one. */
-  get accepted(): boolean {
-    return this.#acceptedMs < Infinity;
-  }
-
   /** The server has accepted the connection. */
   accept(): void {
     this.stop();
-    this.#acceptedMs = this.#wheel.clock.monotonicMs();
+    this.acceptedMs = this.#wheel.clock.monotonicMs();
   }
 
   /** The stream is lost, or could not be opened: opens another one after a delay. */
   lose(): void {
     const { clock, random } = this.#wheel;
-    const livedMs = Math.max(clock.monotonicMs() - this.#acceptedMs, 0);
+    const accepted = this.acceptedMs < Infinity;
+    const livedMs = accepted ? clock.monotonicMs() - this.acceptedMs : 0;
     if (livedMs >= LIVED_MS) this.#failures = 0;
-    this.endedEarly = this.accepted && livedMs < LIVED_MS ? this.endedEarly + 1 : 0;
-    this.#acceptedMs = Infinity;
+    this.endedEarly = accepted && livedMs < LIVED_MS ? this.endedEarly + 1 : 0;
+    this.acceptedMs = Infinity;
     const delayMs = backoffMs(random, SERVER_BACKOFF, this.#failures++);
     // It counts from the login: a connection that ends each second would be down as long otherwise.
     // What is left is at least a first delay, and random as that, because a server ends the
