@@ -21,8 +21,11 @@ import {
 import type { ConnectionError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
-/** Bytes of one read. */
-const READ_BUFFER_BYTES = 16_384;
+/**
+ * Bytes of the first read, and most bytes of one: a read that fills its buffer doubles it for the
+ * next. So an idle connection needs little memory.
+ */
+const READ_BYTES_FIRST = 1_024, READ_BYTES_MAX = 16_384;
 /**
  * Elements of arrays that are decoded before the next tick of the event loop. Other values need no
  * such limit, because each of them is the reply to a command.
@@ -285,7 +288,7 @@ export class Wire {
 
   /** Begins to read; the stream may be lost before this returns. */
   beginRead(): void {
-    if (!this.#transport.receive) this.#buffer = new Uint8Array(READ_BUFFER_BYTES);
+    if (!this.#transport.receive) this.#buffer = new Uint8Array(READ_BYTES_FIRST);
     this.#read();
   }
 
@@ -375,8 +378,11 @@ export class Wire {
   };
 
   readonly #onRead = (count: number | null): void => {
-    if (count === null) this.#onEnd();
-    else if (this.#onChunk(this.#buffer, count)) this.#read();
+    if (count === null) return this.#onEnd();
+    if (!this.#onChunk(this.#buffer, count)) return;
+    const { length } = this.#buffer;
+    if (count === length && length < READ_BYTES_MAX) this.#buffer = new Uint8Array(2 * length);
+    this.#read();
   };
 
   readonly #onChunk = (bytes: Uint8Array, count: number): boolean => {

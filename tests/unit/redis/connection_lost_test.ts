@@ -129,7 +129,7 @@ const NO_COUNTS: readonly (readonly [value: unknown, shown: string])[] = [
 ];
 
 for (
-  const [method, length] of [["read", 16_384], ["write", PING.length], ["receive", 8]] as const
+  const [method, length] of [["read", 1_024], ["write", PING.length], ["receive", 8]] as const
 ) {
   for (const [value, shown] of NO_COUNTS) {
     Deno.test(`Connection is lost if ${method}() of a stream gives ${shown} as the number of its bytes`, async () => {

@@ -109,6 +109,24 @@ test.open("Connection reads other replies without a turn, because each answers a
   assertEquals(bench.replies.length, QUEUE_LENGTH_MAX);
 });
 
+test("Connection reads into 1 kB until a read fills it, then into twice as much, up to 16 kB", async (bench) => {
+  bench.network.make = () => new FakeTransport(); // one of promises
+  const { transport } = await bench.open();
+  const lengths: number[] = [];
+  const read = transport.read.bind(transport);
+  transport.read = (buffer) => {
+    lengths.push(buffer.length);
+    return read(buffer);
+  };
+  bench.queue(1);
+  bench.queue(2);
+  await bench.feed(":1\r\n");
+  assertEquals(lengths, [1_024]);
+  await bench.feed(`$60000\r\n${"x".repeat(60_000)}\r\n`);
+  assertEquals(lengths.slice(1, 6), [2_048, 4_096, 8_192, 16_384, 16_384]);
+  assertEquals(bench.replies.length, 2);
+});
+
 // Messages of channels
 
 const MESSAGE = "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n";
