@@ -291,16 +291,20 @@ function decode(text: string, part: string): string {
  */
 function reasonInText(text: string): string | undefined {
   const [, scheme, rest] = SCHEME.exec(text) ?? [];
-  if (scheme === undefined) return "its scheme is missing: it must begin with 'redis://'";
+  if (scheme === undefined) {
+    return "its scheme is missing: it must begin with 'redis://', without quotes around it";
+  }
   if (scheme.toLowerCase() === "redis+unix") return rest.startsWith("/") ? undefined : UNIX_RULE;
   if (!TCP_SCHEMES[`${scheme.toLowerCase()}:`]) return undefined;
   const [authority] = rest.split(/[/?#]/u, 1);
   const at = rest.lastIndexOf("@");
-  if (authority.length < at && !authority.includes("@")) {
-    const character = rest[authority.length];
-    return `its credentials must be percent-encoded: they contain '${character}'`;
+  if (authority.length < at) {
+    return `its credentials must be percent-encoded: they contain '${rest[authority.length]}'`;
   }
-  const host = authority.slice(authority.lastIndexOf("@") + 1);
+  const host = authority.slice(at + 1);
+  if (/[,;\s]/u.test(host)) {
+    return "each address of a list must begin with 'redis://', after a comma or white space";
+  }
   if (!host.startsWith("[") && host.split(":").length > 2) {
     return "its IPv6 address must be in brackets, such as 'redis://[::1]:6379'";
   }

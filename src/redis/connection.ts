@@ -101,8 +101,17 @@ export interface ConnectionOptions
   takesMessage?(reply: RawReply): boolean;
 }
 
-/** How a stream says that the server has ended it. */
-const ENDED = /reset|closed/iu;
+/**
+ * What may be wrong if no connection was ever accepted, by what the runtimes say. A server with TLS
+ * ends a connection when it gets plain text; one without waits for the rest, or answers in plain
+ * text.
+ */
+const HINTS: readonly (readonly [kind: string, says: RegExp, hint: string])[] = [
+  ["tcp", /reset|closed/iu, "a server with TLS needs rediss://"],
+  ["tls", /^no answer|wrong.version|InvalidContentType/iu, "a server without TLS needs redis://"],
+  ["tls", /self.signed|unable to|UnknownIssuer/iu, "its authority must be in 'tls.caCerts'"],
+  ["tcp", /^Cannot read reply/u, "it may be no Redis server"],
+];
 
 /** The state of a connection; see the module. */
 export type State = "new" | "connecting" | "open" | "ending" | "down" | "closed";
@@ -208,10 +217,8 @@ export class Connection implements WireOwner, DialerOwner {
   timeOut(): void {
     if (!this.#dialer.dialing && !this.#wire) return; // it was dropped already
     const { connectTimeoutMs } = this.#options;
-    this.#giveUp(
-      `could not be made${this.#tlsHint("tls", "without TLS needs redis")}`,
-      new Error(`no ${this.#dialer.awaited} within ${connectTimeoutMs} ms`),
-    );
+    const cause = new Error(`no ${this.#dialer.awaited} within ${connectTimeoutMs} ms`);
+    this.#giveUp("could not be made", cause);
   }
 
   /**
@@ -238,10 +245,8 @@ export class Connection implements WireOwner, DialerOwner {
   onLost(cause: unknown): void {
     const silentMs = this.#wheel.clock.monotonicMs() - this.receivedAtMs;
     const refusal = silentMs < REFUSED_MS_MAX && this.#refusal;
-    const ended = ENDED.test(messageOf(cause));
-    const hint = ended ? this.#tlsHint("tcp", "with TLS needs rediss") : "";
     if (refusal) this.lose("was refused", refusal);
-    else this.lose(`was lost${hint}`, cause);
+    else this.lose("was lost", cause);
   }
 
   /**
@@ -382,16 +387,13 @@ export class Connection implements WireOwner, DialerOwner {
     await settledWithin(this.#wheel, closed, CLOSE_GRACE_MS);
   }
 
-  /**
-   * What may be wrong, if the server was asked and no connection was ever accepted: one with TLS
-   * ends it when it gets plain text, and one without waits for the rest. A subscription is behind
-   * another connection, which works.
-   */
-  #tlsHint(kind: "tcp" | "tls", needs: string): string {
-    const { address, awaited } = this.#dialer;
-    const other = this.#known || awaited !== "answer" || address.target.kind !== kind ||
-      this.#options.takesMessage;
-    return other ? "" : ` (a server ${needs}://)`;
+  /** One of {@linkcode HINTS}. A subscription is behind another connection, which works. */
+  #hint(cause: unknown, why: string): string {
+    const { address: { target }, awaited } = this.#dialer;
+    const asked = !this.#known && awaited === "answer" && !this.#options.takesMessage;
+    if (!asked || cause instanceof ReplyError) return "";
+    const found = HINTS.find(([kind, says]) => kind === target.kind && says.test(why));
+    return found ? ` (${found[2]})` : "";
   }
 
   #error(
@@ -401,7 +403,8 @@ export class Connection implements WireOwner, DialerOwner {
   ): ConnectionError {
     const { name: address, secrets } = this.#dialer.address;
     // The names in a certificate are text of the server too.
-    const why = cause === undefined ? "" : `: ${printable(messageOf(cause), secrets)}`;
+    const why = cause === undefined ? "" : printable(messageOf(cause).trim(), secrets);
+    const whole = `Connection to ${address} ${what}${this.#hint(cause, why)}${why && `: ${why}`}`;
     const details = {
       address,
       outcome,
@@ -409,6 +412,6 @@ export class Connection implements WireOwner, DialerOwner {
       endedEarly: cause === undefined ? 0 : this.#dialer.endedEarly,
       passes: this.#options.credentials !== undefined && cause instanceof ReplyError,
     };
-    return stackless(() => new ConnectionError(`Connection to ${address} ${what}${why}`, details));
+    return stackless(() => new ConnectionError(whole, details));
   }
 }

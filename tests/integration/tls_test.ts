@@ -70,13 +70,14 @@ interface Handshake {
 const NO_ANSWER = "no answer within 150 ms";
 const serverName = "redis.test";
 const NOT_MADE = /could not be made/;
+const UNTRUSTED = /could not be made \(its authority must be in 'tls.caCerts'\): /;
 /** In TLS 1.3 the server says so only after the client's handshake is over. */
 const MADE_OR_NOT = /could not be made|was lost/;
 
 const HANDSHAKES: readonly Handshake[] = [
   { what: "accepts the name that 'serverName' says", shows: "namedServer", serverName },
-  { what: "rejects an authority not in 'caCerts'", trusts: "stranger", refused: NOT_MADE },
-  { what: "rejects an unknown authority without 'caCerts'", trusts: "system", refused: NOT_MADE },
+  { what: "rejects an authority not in 'caCerts'", trusts: "stranger", refused: UNTRUSTED },
+  { what: "rejects an unknown authority without 'caCerts'", trusts: "system", refused: UNTRUSTED },
   { what: "rejects another name", shows: "namedServer", refused: NOT_MADE },
   { what: "rejects a name that is not 'serverName'", serverName, refused: NOT_MADE },
   { what: "shows the client's certificate", asks: true, as: "client" },
@@ -90,7 +91,7 @@ const HANDSHAKES: readonly Handshake[] = [
   },
   {
     what: "shows the client's certificate, and rejects an unknown authority",
-    ...{ asks: true, as: "client", trusts: "stranger", refused: NOT_MADE },
+    ...{ asks: true, as: "client", trusts: "stranger", refused: UNTRUSTED },
   },
   { what: "rejects where it shows no certificate", asks: true, refused: MADE_OR_NOT },
   {
@@ -139,6 +140,22 @@ Deno.test("connect() with redis:// rejects where the port speaks TLS only", asyn
       (error.cause as Error).message,
   );
 });
+
+for (
+  const [scheme, hint] of [
+    ["rediss", "could not be made (a server without TLS needs redis://): "],
+    ["redis", "was lost (it may be no Redis server): Cannot read reply "],
+  ]
+) {
+  Deno.test(`connect() with ${scheme}:// says what may be wrong if a web server answers`, async () => {
+    await using server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen() {} },
+      () => new Response(),
+    );
+    const connecting = connect(`${scheme}://127.0.0.1:${server.addr.port}`);
+    await assertRejects(() => connecting, ConnectionError, hint);
+  });
+}
 
 for (const as of [undefined, "client"] as const) {
   Deno.test(

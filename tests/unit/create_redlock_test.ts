@@ -133,7 +133,11 @@ Deno.test("createRedlock() refuses what is no address, names its place, and show
         "redis://h:0",
         "its port must be an integer from 1 to 65535",
       ],
-      ["", "addresses[1]", "its scheme is missing: it must begin with 'redis://'"],
+      [
+        "",
+        "addresses[1]",
+        "its scheme is missing: it must begin with 'redis://', without quotes around it",
+      ],
       [6379, "addresses[1]", `${FORMS}: current type is 'number'`],
       [undefined, "addresses[1]", `${FORMS}: current type is 'undefined'`],
     ] as const

@@ -138,7 +138,9 @@ const SCHEMES = "its scheme must be 'redis', 'rediss', 'valkey', 'valkeys' or 'r
 
 /** Reasons, and for each the addresses that it refuses and what is shown of them. */
 const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?: string])[]>> = {
-  "its scheme is missing: it must begin with 'redis://'": [
+  "its scheme is missing: it must begin with 'redis://', without quotes around it": [
+    ['"redis://:hunter2@host:6379"', "host:6379"],
+    ["'redis://host'"],
     [""],
     ["hunter2"],
     ["10.0.0.1:6379", "10.0.0.1:6379"],
@@ -154,7 +156,12 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
     ["redis://:hunter2"],
     ["redis://[::1"],
     ["redis://[::1]x:1", "redis://[::1]"],
+  ],
+  "each address of a list must begin with 'redis://', after a comma or white space": [
     ["redis://a b", "redis://a"],
+    ["redis://a,b", "redis://a"],
+    ["redis://:hunter2@a:1,b:2", "redis://a:1"],
+    ["redis://:hunter2@a:1;redis://b:2", "redis://a:1"],
   ],
   "it has both a 'path' and 'tls'": [[{ path: "/r.sock", tls: true }]],
   "its host is missing": [["redis://"]],
@@ -170,6 +177,7 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
   [`${ENCODED} '/'`]: [
     ["redis://:hun/ter2@host", "redis://host"],
     ["redis://:hunter2/x@localhost", "redis://localhost"],
+    ["redis://:h@unt/er2@host:1", "redis://host:1"],
   ],
   [`${ENCODED} '#'`]: [["redis://:hun#ter2@host:6380/1", "redis://host:6380"]],
   [`${ENCODED} '?'`]: [
@@ -218,7 +226,6 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
   ]],
   [`${SCHEMES}: current value is 'ftp'`]: [["ftp://host", "ftp://host"]],
   "its host contains a character that is not valid in a host name": [
-    ["redis://a,b", "redis://a"],
     [{ host: "a/b" }],
     [{ host: "hunter2@b" }],
     [{ host: "a%41" }],
