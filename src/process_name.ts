@@ -41,17 +41,18 @@ export function nameIn(globals: Globals): string {
   try {
     if (deno) {
       const { state } = deno.permissions.querySync({ name: "sys", kind: "hostname" });
-      return state === "granted" ? joined(deno.hostname(), deno.pid) : "";
+      return state === "granted" ? nameOf(deno.hostname(), deno.pid) : "";
     }
     // its emulation of Node makes a name up
     if (navigator?.userAgent === "Cloudflare-Workers") return "";
     const { process } = globals; // last, because in Deno it loads what emulates Node
-    return joined(process!.getBuiltinModule!("os")!.hostname(), process!.pid);
+    return nameOf(process!.getBuiltinModule!("os")!.hostname(), process!.pid);
   } catch {
     return ""; // a name is not worth a failure
   }
 }
 
-function joined(host: string, pid: number): string {
+/** The name of a process on a host. */
+export function nameOf(host: string, pid: number): string {
   return host.replaceAll(/[^!-~]/gu, "?").slice(0, LENGTH_MAX - 1 - `${pid}`.length) + `:${pid}`;
 }

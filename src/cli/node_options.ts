@@ -7,6 +7,7 @@ import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import process from "node:process";
 import { createRedlock, type Redlock, type RedlockOptions, type TlsOptions } from "../../mod.ts";
+import { nameOf } from "../process_name.ts";
 import { type AddressOptions, findNodes } from "./addresses.ts";
 import { UsageError } from "./exit_codes.ts";
 
@@ -58,14 +59,13 @@ export async function openClient(
  * spaces.
  */
 export function processName(): string {
-  const id = `:${process.pid}`;
   let host = "";
   try {
     host = hostname();
   } catch {
     // Deno may not permit it: then the process has to do.
   }
-  return host.replaceAll(/[^!-~]/gu, "?").slice(0, 64 - id.length) + id;
+  return nameOf(host, process.pid);
 }
 
 /** The TLS settings, if there are any. */

@@ -34,11 +34,8 @@ export type Evaluate = (frame: Frame) => Value;
  * function returns.
  */
 export type Execute = (frame: Frame) => undefined | typeof BREAK | Result;
-/**
- * Evaluates the table and the key of what is set, and returns what sets it. That reads them if they
- * are variables of this function, except those `later`, which are set before.
- */
-export type Target = (frame: Frame, later: readonly Slot[]) => (value: Value) => void;
+/** Evaluates the table and the key of what is set, and returns what sets it. */
+export type Target = (frame: Frame) => (value: Value) => void;
 /** The slot of a variable of this function, `undefined` for everything else. */
 type Slot = number | undefined;
 
@@ -56,8 +53,11 @@ export interface Expression {
   readonly slot?: Slot | undefined;
   /** The value, in a list, if that never changes. */
   readonly constant?: readonly [Value];
-  /** Makes a function that sets it, if that is possible. */
-  readonly target?: Target;
+  /**
+   * What sets it, if that is possible, in a statement that sets the variables `before` first. As an
+   * operator, it reads its table and its key late if they are variables, but not these.
+   */
+  readonly target?: (before: readonly Slot[]) => Target;
 }
 
 /** How a `break` ends a statement. */
@@ -93,22 +93,17 @@ export function locals(slots: readonly number[], values: readonly Expression[]):
 }
 
 /** `a, b[c] = …`: tables and keys are evaluated before the values. */
-export function assignment(
-  targets: readonly Target[],
-  slots: readonly Slot[],
-  values: readonly Expression[],
-): Execute {
+export function assignment(targets: readonly Target[], values: readonly Expression[]): Execute {
   if (targets.length === 1 && values.length === 1) {
     const [[target], [{ evaluate }]] = [targets, values];
     return (frame) => {
-      const set = target(frame, []);
+      const set = target(frame);
       set(evaluate(frame));
     };
   }
   const all = listOf(values);
-  const later = targets.map((_, at) => slots.slice(at + 1));
   return (frame) => {
-    const setters = targets.map((target, at) => target(frame, later[at]));
+    const setters = targets.map((target) => target(frame));
     const list = all(frame);
     // Lua assigns the last one first.
     for (let at = setters.length - 1; at >= 0; at--) setters[at](list[at]);
@@ -226,7 +221,7 @@ export function variable(depth: number, slot: number, name: string): Expression 
       evaluate: (frame) => frame[slot] as Value,
       name: `local '${name}'`,
       slot,
-      target: (frame) => (value) => void (frame[slot] = value),
+      target: () => (frame) => (value) => void (frame[slot] = value),
     };
   }
   const frameOf = (frame: Frame) => {
@@ -236,7 +231,7 @@ export function variable(depth: number, slot: number, name: string): Expression 
   return {
     evaluate: (frame) => frameOf(frame)[slot] as Value,
     name: `upvalue '${name}'`,
-    target: (frame) => (value) => void (frameOf(frame)[slot] = value),
+    target: () => (frame) => (value) => void (frameOf(frame)[slot] = value),
   };
 }
 
@@ -251,21 +246,25 @@ export function indexed(table: Expression, key: Expression, line: number): Expre
   return {
     evaluate: inOrder(table, key, (container, at) => index(container, at, site)),
     name,
-    target: (frame, later) => {
-      const [into, at] = [targetPart(table, frame, later), targetPart(key, frame, later)];
-      return (value) => setIndex(into(frame), at(frame), value, site);
+    target: (before) => {
+      const [into, at] = [targetPart(table, before), targetPart(key, before)];
+      return (frame) => {
+        const [container, field] = [into(frame), at(frame)];
+        return (value) => setIndex(container(), field(), value, site);
+      };
     },
   };
 }
 
 function targetPart(
   { evaluate, slot }: Expression,
-  frame: Frame,
-  later: readonly Slot[],
-): Evaluate {
-  if (slot !== undefined && !later.includes(slot)) return evaluate;
-  const value = evaluate(frame);
-  return () => value;
+  before: readonly Slot[],
+): (frame: Frame) => () => Value {
+  if (slot !== undefined && !before.includes(slot)) return (frame) => () => evaluate(frame);
+  return (frame) => {
+    const value = evaluate(frame);
+    return () => value;
+  };
 }
 
 /** An operator with two operands. */

@@ -336,13 +336,13 @@ class Compiler {
     const [{ evaluateAll: call }] = expressions;
     if (call) return (frame) => void call(frame);
     while (this.#skip(",")) expressions.push(this.#suffixed());
-    const targets = expressions.map(({ target }) => {
+    const slots = expressions.map(({ slot }) => slot);
+    const targets = expressions.map(({ target }, at) => {
       if (!target) throw this.#unexpected();
-      return target;
+      return target(slots.slice(at + 1)); // the last is set first
     });
     this.#expect("=");
-    const values = this.#expressions();
-    return assignment(targets, expressions.map(({ slot }) => slot), values);
+    return assignment(targets, this.#expressions());
   }
 
   // Expressions
