@@ -40,11 +40,6 @@ export const COMMANDS: ReadonlyMap<string, NamedCommand> = new Map(
   }).map(([name, command]) => [name, { ...command, name }]),
 );
 
-/** The commands by the names that most clients and scripts call them by. */
-const UPPER_CASE: ReadonlyMap<string, NamedCommand> = new Map(
-  [...COMMANDS].map(([name, command]) => [name.toUpperCase(), command]),
-);
-
 /**
  * Executes one request.
  *
@@ -106,7 +101,7 @@ function callFromScript(context: CommandContext, name: string, args: readonly st
 /** The command that a word names, or that word and the first behind it. */
 function commandOf(word: string, args: readonly string[]): NamedCommand | undefined {
   if (word.includes("|")) return undefined; // here, that separates two words
-  const command = UPPER_CASE.get(word) ?? COMMANDS.get(word.toLowerCase());
+  const command = COMMANDS.get(word.toLowerCase());
   if (!command || command.run || args.length === 0) return command;
   return COMMANDS.get(`${command.name}|${args[0].toLowerCase()}`);
 }

@@ -7,7 +7,6 @@ import { checkSync, type CommandContext, type CommandTable } from "./command.ts"
 import { parseNumber } from "./integers.ts";
 import { CommandError, OK, type Reply } from "../server/replies.ts";
 import { type LuaScript, scriptOf } from "../lua/script.ts";
-import { UnsupportedError } from "../lua/values.ts";
 
 /** The commands. */
 export const SCRIPT_COMMANDS: CommandTable = {
@@ -52,7 +51,7 @@ function run(
   const script = find();
   const inside: CommandContext = { ...context, inScript: true };
   const call = (name: string, args: string[]) => context.call(inside, name, args);
-  return supported(() => script.run(call, words.slice(0, keyCount), words.slice(keyCount)));
+  return script.run(call, words.slice(0, keyCount), words.slice(keyCount));
 }
 
 function unknownScript(): CommandError {
@@ -60,23 +59,9 @@ function unknownScript(): CommandError {
 }
 
 function loaded({ server }: CommandContext, source: string): LuaScript {
-  const script = supported(() => scriptOf(source));
+  const script = scriptOf(source);
   server.scripts.set(script.sha1, script);
   return script;
-}
-
-/**
- * Has the client know what a script uses that is missing here, or that the runtime has no room for:
- * an expression that is too deep for its stack, or a pattern that is too large for it.
- */
-function supported<T>(action: () => T): T {
-  try {
-    return action();
-  } catch (error) {
-    if (error instanceof UnsupportedError) throw new CommandError(`ERR ${error.message}`);
-    if (!(error instanceof RangeError || error instanceof SyntaxError)) throw error;
-    throw new CommandError(`ERR MemoryRedis cannot run this script: ${error.message}`);
-  }
 }
 
 function exists({ server }: CommandContext, names: readonly string[]): Reply {

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { fromByteString, type Reply } from "../server/replies.ts";
+import { CommandError, fromByteString, type Reply } from "../server/replies.ts";
 import { compile } from "./compiler.ts";
 import { scriptError, toReply } from "./redis_library.ts";
 import { sha1 } from "./sha1.ts";
@@ -46,20 +46,34 @@ export class LuaScript {
    * @param keys `KEYS`.
    * @param args `ARGV`.
    * @returns What it returned.
-   * @throws {CommandError} If it ended with an error.
-   * @throws {UnsupportedError} If it met what this implementation has not.
+   * @throws {CommandError} If it ended with an error, or met what this implementation has not.
    */
   run(call: CallCommand, keys: string[], args: string[]): Reply {
-    try {
-      return runWith(call, keys, args, () => toReply(first(this.#run([]))));
-    } catch (error) {
-      throw error instanceof LuaError ? scriptError(error, this.sha1) : error;
-    }
+    const run = () => toReply(first(this.#run([])));
+    return withCommandErrors(() => runWith(call, keys, args, run), this.sha1);
   }
 }
 
 /**
- * The compiled script; compiles a source only once. Throws an {@linkcode UnsupportedError} if the
+ * Has the client know how a script ended, or what it uses that is missing here, or that the runtime
+ * has no room for: an expression that is too deep for its stack, or a pattern that is too large for
+ * it.
+ */
+function withCommandErrors<T>(action: () => T, digest = ""): T {
+  try {
+    return action();
+  } catch (error) {
+    if (error instanceof LuaError) throw scriptError(error, digest);
+    if (error instanceof UnsupportedError) throw new CommandError(`ERR ${error.message}`);
+    if (!(error instanceof RangeError || error instanceof SyntaxError)) throw error;
+    throw new CommandError(`ERR MemoryRedis cannot run this script: ${error.message}`);
+  }
+}
+
+/**
+ * The compiled script; compiles a source only once. Throws a {@linkcode CommandError} if the
  * source, a byte string, is no Lua, or has what this implementation has not.
  */
-export const scriptOf: (source: string) => LuaScript = keeping((it) => new LuaScript(it));
+export const scriptOf: (source: string) => LuaScript = keeping((it) =>
+  withCommandErrors(() => new LuaScript(it))
+);
