@@ -74,13 +74,13 @@ export interface QueuePosition {
    * KeyPool.free}.
    */
   readonly free?: number;
-  /** Only with a pool: the index of a key that is free, but for another ticket, or -1. */
-  readonly reserved?: number;
   /**
    * How long to wait before asking if it is another's turn for keys that are free, or that other
-   * readers hold, in milliseconds; with a pool, for `reserved`. 0: it is not.
+   * readers hold, in milliseconds; with a pool, for `turnPlace`. 0: it is not.
    */
   readonly turnMs: number;
+  /** Only with a pool: the index of a key that is free, but for another ticket, or -1. */
+  readonly turnPlace?: number;
 }
 
 /** A waiting call of this client in the queues of the nodes. */

@@ -179,7 +179,7 @@ export class LocalQueues {
   won(call: WaitingCall, held: Owner, round: Round): void {
     const { localName, mode, pool, settings: { atLeastMs } } = call;
     const queue = this.#queues.get(localName);
-    const waiter = queue?.waiter?.call === call ? queue.waiter : undefined;
+    const waiter = this.waiterOf(call);
     const isFirst = queue?.owner === call;
     // The ticket leaves the queues now, if others may have another key of the pool, or enter beside
     // this lock, before it ends; or if the release is one that names no ticket (`atLeastMs`).

@@ -49,17 +49,17 @@ export class News {
     if (isTurn) this.hasTurn = true;
   }
 
-  /** It is another's turn, which ends at this time; if several are said, at the first. */
+  /** It is another's turn, which ends at this time, unless it is used; of several, at the first. */
   endAt(place: number | undefined, endMs: number): void {
-    if (this.#watch(place)) this.turnEndMs = Math.min(this.turnEndMs, endMs);
+    if (this.#watch(place) && !this.#isUsed) this.turnEndMs = Math.min(this.turnEndMs, endMs);
   }
 
   /** A node says that another's turn has begun, and when it ends. */
   onWatch(nodeIndex: number, place: number | undefined, endMs: number): void {
-    if (!this.#watch(place)) return;
-    if (this.#takenOn & 1 << nodeIndex) this.#takenOn = 0; // and released again
+    // if it was taken there before, it was released since
+    if (this.#watch(place) && this.#takenOn & 1 << nodeIndex) this.#takenOn = 0;
     // mutation: notified-first-never-overtaken
-    if (!this.#isUsed) this.endAt(place, endMs);
+    this.endAt(place, endMs);
   }
 
   /** A node says that another took a key, and when it expires. */

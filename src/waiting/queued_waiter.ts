@@ -5,15 +5,23 @@
  * it since it last asked ({@linkcode News}), and how clients of other libraries share the lock
  * ({@linkcode ContendedResource}). Whose turn it is, only the nodes know.
  *
- * **When it asks**: at the earliest of four times, because a notification is a hint and never more:
- * when it follows what enough nodes have sent (`#followMs`), when another's turn is over
- * ({@linkcode News.turnEndMs}), a time that follows from what nodes have answered (`#answeredMs`),
- * and one that follows from which of them can notify it (`#pollMs`).
+ * **When it asks**: at the earliest of these times, as a notification is a hint and never more.
  *
- * **In which order.** `nextTicket` begins an attempt, and new {@linkcode News}. If the attempt
- * fails, `wait` begins with none of these times. What nodes have sent (`#planByNews`) and answered
- * (`#planByVotes`) sets them, and so does what they say from then on. The next attempt begins at
- * the first of them.
+ * | time               | why it asks then                                                  |
+ * | ------------------ | ----------------------------------------------------------------- |
+ * | `#followMs`        | nodes have notified it: it may have the key                       |
+ * | `News.turnEndMs`   | another's turn is over; or if it was used, the key expires        |
+ * | `#answeredMs`      | nodes have answered; it is the earliest of the next four:         |
+ * | ... `#splitMs()`   | the vote was split, so nobody may have the lock                   |
+ * | ... `#foreignMs()` | a client of another library has it, whose release notifies nobody |
+ * | ... `#freeMs()`    | the keys in the way expire: their holder may have crashed         |
+ * | ... `#idleMs()`    | nothing has happened for long: a notification may be lost         |
+ * | `#pollMs`          | too few nodes have answered, or can notify it                     |
+ * | `#joinMs`          | more nodes can notify it than when it last asked                  |
+ *
+ * `nextTicket` begins an attempt, and new {@linkcode News}. If the attempt fails, `wait` begins, by
+ * what nodes have sent (`#planByNews`) and answered (`#planByVotes`) so far. What they say later
+ * may bring the next attempt forward.
  *
  * **Its life.** It is made for the first call of this client that must wait. If that gives up, the
  * next call goes on with it. Once a call has the lock the waiter is parked, and the release takes
@@ -61,9 +69,9 @@ const STAGGER_MS = 20;
  */
 const LAST_STAGGERS_MAX = 15;
 /**
- * With so many tickets ahead or fewer, it asks each time that a key in its way should have expired;
- * and so does the last, because those ahead may all be gone, or wait for other keys, too. The
- * others ask ever more rarely, because the holder may extend its key each time.
+ * With so many tickets ahead or fewer, it asks each time that a key in its way should have expired.
+ * The last does as if it had no more, because those ahead may all be gone, or wait for other keys,
+ * too. The others ask ever more rarely, because the holder may extend its key each time.
  */
 const AHEAD_MAX = 2;
 /** The least round trip for which it waits for other nodes' notifications, in milliseconds. */
@@ -79,10 +87,8 @@ const OVERTAKE_LATER_MS = 2;
 const RECOVERY_MS_MAX = 50;
 /** How soon it asks if more than a quorum of nodes can notify it, in milliseconds. */
 const JOIN_MS_MAX = 1_000;
-/** The longest rest after an attempt that nodes in quarantine made fail, in milliseconds. */
-const QUARANTINE_REST_MS_MAX = 250;
-/** The longest rest after one for several keys of which one was held, in milliseconds. */
-const HELD_REST_MS_MAX = 100;
+/** The longest rest after an attempt that was of no use, in milliseconds. */
+const REST_MS_MAX = 100;
 
 /** A call that waits. */
 export interface WaitingCall extends Wanted {
@@ -108,7 +114,6 @@ export class QueuedWaiter implements TicketListener {
   readonly ticket: Ticket;
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
-  readonly #keys: readonly string[];
   // From the beginning of an attempt, until that of the next.
   #news: News;
   // From the beginning of a wait, until that of the next: times of the monotonic clock.
@@ -116,11 +121,10 @@ export class QueuedWaiter implements TicketListener {
   #followMs = Infinity;
   /** When it asks by what they answered; `Infinity` until so many have that they show when. */
   #answeredMs = Infinity;
-  /**
-   * When it asks whatever they say of the lock: too few have answered, or can notify it; or more
-   * can than when it last asked.
-   */
+  /** When it asks whatever they say; `Infinity` once so many have answered, and can notify it. */
   #pollMs = Infinity;
+  /** When it asks because more can notify it; `Infinity`: none can that could not before. */
+  #joinMs = Infinity;
   /**
    * Until when it rests: it follows no notification, unless it has the turn. The last one was of no
    * use, because nodes were in quarantine, or because one of several keys was held: meanwhile
@@ -153,7 +157,6 @@ export class QueuedWaiter implements TicketListener {
     resource: ContendedResource,
   ) {
     this.resource = resource;
-    this.#keys = call.keys;
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
     this.#news = new News(nodeSet.quorum);
@@ -190,15 +193,15 @@ export class QueuedWaiter implements TicketListener {
   async wait(attempt: number, limitMs: number, last: Round): Promise<News> {
     this.#last = last;
     this.#failedByMajority = last.failedByMajority;
-    this.#followMs = this.#answeredMs = Infinity;
     const inQuarantine = last.failedByMajority &&
       last.votes.some(({ outcome }) => outcome === "quarantined");
-    this.#restUntilMs = inQuarantine ? this.#within(QUARANTINE_REST_MS_MAX) : 0;
+    this.#restUntilMs = inQuarantine ? this.#within(REST_MS_MAX) : 0;
+    this.#followMs = this.#answeredMs = Infinity;
+    this.#pollMs = this.#backoffMs(attempt);
+    this.#joinMs = this.#nextJoinMs();
     if (this.#news.notifiedBy !== 0) this.#planByNews();
-    this.#pollMs = Math.min(this.#backoffMs(attempt), this.#joinMs());
     this.#planByVotes();
     await this.#sleepUntil(() => this.#dueMs(), limitMs);
-    this.#planByVotes(); // that came meanwhile
     this.#last = undefined;
     this.#wasNotified = this.#news.notifiedBy !== 0;
     return this.#news;
@@ -214,7 +217,7 @@ export class QueuedWaiter implements TicketListener {
     const restUntilMs = Math.max(this.resource.concededUntilMs, usesTurn ? 0 : this.#restUntilMs);
     const followMs = Math.max(this.#followMs, restUntilMs);
     // mutation: unnotified-waiter-never-asks
-    return Math.min(followMs, turnEndMs, this.#answeredMs, this.#pollMs);
+    return Math.min(followMs, turnEndMs, this.#answeredMs, this.#pollMs, this.#joinMs);
   }
 
   /**
@@ -257,7 +260,8 @@ export class QueuedWaiter implements TicketListener {
     if (!this.#pause) return;
     // It has relied on a quorum of nodes: without one it polls, and leaves the queues.
     const polls = this.#pollMs === Infinity && !this.#notifications.hasQuorum;
-    this.#pollMs = Math.min(this.#pollMs, polls ? this.#backoffMs(0) : this.#joinMs());
+    if (polls) this.#pollMs = this.#backoffMs(0);
+    this.#joinMs = Math.min(this.#joinMs, this.#nextJoinMs());
     this.#pause.end();
   }
 
@@ -267,8 +271,9 @@ export class QueuedWaiter implements TicketListener {
    * @param won See {@linkcode Ticket.leave}.
    */
   leave(won?: Round): void {
-    this.#notifications.unregister(this.ticket.name, this.#keys);
+    this.#notifications.unregister(this.ticket.name, this.ticket.keys);
     if (!this.call) this.resource.concede(this.#nowMs, this.#random);
+    // else the release takes the ticket out
     if (this.call || won) this.ticket.leave(won);
   }
 
@@ -286,8 +291,10 @@ export class QueuedWaiter implements TicketListener {
       if (nodes < quorum) return;
     } else if (this.#wasNotified && nodes < Math.min(quorum, this.ticket.queuedCount)) {
       // The last ask followed a notification, too, so several clients asked at once: it waits for
-      // more nodes, or for a time that differs from client to client.
-      graceMs = this.#splits > 1 ? this.#restAfterSplitsMs() : this.#graceMs();
+      // more nodes, or for a time that differs from client to client. If the vote was split again,
+      // that is longer, so that another may win; but it asks while it has its turn, because when
+      // that is over others ask, and the vote is split again.
+      graceMs = this.#splits > 1 ? this.#around(this.ticket.patienceMs / 2) : this.#graceMs();
     }
     this.#followMs = Math.min(this.#followMs, this.#nowMs + graceMs);
   }
@@ -302,16 +309,17 @@ export class QueuedWaiter implements TicketListener {
     if (!standing) return;
     this.#standing = standing;
     const { ahead, isLast, isHeld, foreign, freeInMs, turn } = standing;
-    const askedInVain = this.#wasNotified && this.#keys.length > 1 && isHeld;
-    if (askedInVain) this.#restUntilMs = this.#within(HELD_REST_MS_MAX);
+    const askedInVain = this.#wasNotified && this.ticket.keys.length > 1 && isHeld;
+    if (askedInVain) this.#restUntilMs = this.#within(REST_MS_MAX);
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
     // quorum.
     const split = this.#last.granted > 0 || freeInMs === 0 && ahead === 0;
     this.#splits = split ? this.#splits + 1 : 0;
     if (foreign) this.resource.noteForeign(this.#nowMs);
     if (turn) {
+      // one of those ahead has the turn
       const staggers = isLast ? Math.min(ahead - 1, LAST_STAGGERS_MAX) : ahead - 1;
-      this.#news.endAt(turn.reserved, this.#overMs(turn.turnMs + STAGGER_MS * staggers));
+      this.#news.endAt(turn.turnPlace, this.#overMs(turn.turnMs + STAGGER_MS * staggers));
     }
     this.#answeredMs = Math.min(
       this.#splitMs(),
@@ -321,7 +329,7 @@ export class QueuedWaiter implements TicketListener {
     );
     this.#idles++;
     // no release is missed, so no poll is necessary
-    if (this.#notifications.hasQuorum) this.#pollMs = this.#joinMs();
+    if (this.#notifications.hasQuorum) this.#pollMs = Infinity;
     this.#pause?.end();
   }
 
@@ -339,7 +347,7 @@ export class QueuedWaiter implements TicketListener {
 
   /** When to ask though nothing has happened: the rarer, the more often that was so before. */
   #idleMs({ ahead }: Standing): number {
-    const longestMs = Math.min(this.#delayMsMax * 2 ** this.#idles * (1 + ahead), IDLE_MS_MAX);
+    const longestMs = Math.min(this.#longestDelayMs * 2 ** this.#idles * (1 + ahead), IDLE_MS_MAX);
     return this.#nowMs + longestMs * (1 + this.#random.fraction()) / 2;
   }
 
@@ -361,7 +369,7 @@ export class QueuedWaiter implements TicketListener {
    * that is no reason. With a quorum of them, it misses no release. But every node should have it:
    * one that has not would notify another in its place, who could not win.
    */
-  #joinMs(): number {
+  #nextJoinMs(): number {
     const { canJoin, score, isQueued } = this.ticket;
     if (!canJoin) return Infinity;
     if (score === 0) return this.#nowMs; // it was never sent
@@ -369,28 +377,18 @@ export class QueuedWaiter implements TicketListener {
   }
 
   /**
-   * If the vote was split again, it rests so long before it follows a notification, in
-   * milliseconds: so long that another may win; but the first asks while it has its turn, because
-   * when that is over others ask, and the vote is split again.
-   */
-  #restAfterSplitsMs(): number {
-    if (this.#standing!.ahead > 0) return this.#graceMs(2);
-    return this.ticket.patienceMs * (0.5 + this.#random.fraction()) / 2;
-  }
-
-  /**
    * Half a round trip to one and a half, in milliseconds: a notification is on its way, or will not
-   * come. Longer after split votes, but about `#delayMsMax` at most: votes are split without
+   * come. Longer after split votes, but about `#longestDelayMs` at most: votes are split without
    * contenders, too, if keys in the way expire on one node after another.
    */
   #graceMs(splits = 0): number {
     const roundTripMs = Math.min(this.#last!.slowestMs, ROUND_TRIP_MS_MAX);
     const graceMs = Math.max(GRACE_MS_MIN, roundTripMs) * SPLIT_FACTOR ** splits;
-    return Math.min(graceMs, this.#delayMsMax) * (0.5 + this.#random.fraction());
+    return this.#around(Math.min(graceMs, this.#longestDelayMs));
   }
 
-  /** The longest delay of a call that polls, or more, in milliseconds. */
-  get #delayMsMax(): number {
+  /** The longest delay of a call that polls, or that of one that is idle, in milliseconds. */
+  get #longestDelayMs(): number {
     return Math.max(this.call!.settings.retryDelayMaxMs, IDLE_MS_MIN);
   }
 
@@ -403,6 +401,11 @@ export class QueuedWaiter implements TicketListener {
   /** When to ask if it polls, after so many attempts before the last. */
   #backoffMs(attempt: number): number {
     return this.#nowMs + backoffMs(this.#random, this.call!.settings, attempt);
+  }
+
+  /** Half to one and a half times so many milliseconds, at random. */
+  #around(ms: number): number {
+    return ms * (0.5 + this.#random.fraction());
   }
 
   /** A random time, at most so many milliseconds from now, so that a crowd does not ask at once. */

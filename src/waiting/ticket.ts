@@ -61,19 +61,15 @@ export class Ticket implements QueueTicket {
   patienceMs = 0;
   /** Its id without the patience and the end. */
   readonly name: string;
+  readonly keys: readonly string[];
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
-  readonly #keys: readonly string[];
   readonly #suffix: string;
   readonly #onPosition: () => void;
   /** When the wait of its caller ends, in seconds since 1970 by the shared clock. */
   #endS = 0;
-  /**
-   * When it was first sent, by the monotonic clock, until a quorum has answered. Then the nodes'
-   * clocks show when that was, and its score is moved back if it was too early: queues that it
-   * comes to later believe it.
-   */
-  #firstSentMs: number | undefined;
+  /** When it was first sent, by the monotonic clock. */
+  #firstSentMs = 0;
   /**
    * Where it stands on each node that has put it in its queues, and has been able to notify it
    * since.
@@ -84,11 +80,11 @@ export class Ticket implements QueueTicket {
   /** One bit a node: those in whose queues the ticket may be. */
   #mayBeOn = 0;
   /**
-   * One bit a node: those that it need not ask to join, because they could notify it when it last
-   * asked. One that no longer can is taken out; but not while a quorum of others has the ticket,
-   * which is enough.
+   * One bit a node: those that were sent the ticket when it last asked. Left out is one that has
+   * been unable to notify it since, so that it asks again once that node can; but not while a
+   * quorum of others has the ticket, which is enough.
    */
-  #joinedOn = 0;
+  #sentTo = 0;
   /**
    * Whether it left because its caller has a lock: a node that then puts it in its queues late is
    * asked to take it out.
@@ -105,7 +101,7 @@ export class Ticket implements QueueTicket {
     this.name = notifications.newName(mode);
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
-    this.#keys = keys;
+    this.keys = keys;
     this.#suffix = pool ? POOL_SUFFIX : "";
     this.#onPosition = onPosition;
   }
@@ -132,7 +128,7 @@ export class Ticket implements QueueTicket {
    */
   get canJoin(): boolean {
     const { hasQuorum, isSubscribing, subscribed } = this.#notifications;
-    return hasQuorum && !isSubscribing && (subscribed & ~this.#joinedOn) !== 0;
+    return hasQuorum && !isSubscribing && (subscribed & ~this.#sentTo) !== 0;
   }
 
   /**
@@ -147,7 +143,7 @@ export class Ticket implements QueueTicket {
     const { subscribed, clock, hasQuorum } = this.#notifications;
     if (!hasQuorum) {
       this.leave();
-      this.#mayBeOn = this.#joinedOn = 0;
+      this.#mayBeOn = this.#sentTo = 0;
       this.#positions.length = 0;
       return false;
     }
@@ -155,7 +151,7 @@ export class Ticket implements QueueTicket {
     // others may have passed it
     if (this.#nodeSet.wheel.stoppedUntilMs(nowMs) > this.#positionsMs) this.agreed = false;
     this.#mayBeOn |= subscribed;
-    this.#joinedOn = subscribed;
+    this.#sentTo = subscribed;
     if (this.score === 0) {
       this.#firstSentMs = nowMs;
       this.score = Math.round(clock.at(nowMs) * 1_000);
@@ -189,7 +185,7 @@ export class Ticket implements QueueTicket {
     this.#positions.forEach((_, nodeIndex) => {
       if (!(subscribed & 1 << nodeIndex)) delete this.#positions[nodeIndex];
     });
-    if (!this.isQueued) this.#joinedOn &= subscribed;
+    if (!this.isQueued) this.#sentTo &= subscribed;
   }
 
   /**
@@ -205,32 +201,36 @@ export class Ticket implements QueueTicket {
       return position && attempt.queuedBy(nodeIndex) ? position : [];
     });
     if (positions.length + granted < quorum) return undefined;
-    // Nodes that granted have put the ticket back with its own score.
+    // Nodes that granted have put the ticket back with its own score, and have nothing in the way.
     const scores = sorted(positions.map(({ score }) => score), Array(granted).fill(this.score));
-    // mutation: scores-stay-apart
-    this.score = Math.max(this.score, scores[quorum - 1]);
-    if (this.#firstSentMs !== undefined) {
-      const leastMs = this.#notifications.clock.at(this.#firstSentMs) - QUEUE_LEAD_MS;
-      this.score = Math.max(this.score, Math.round(leastMs * 1_000));
-      this.#firstSentMs = undefined;
-    }
-    this.agreed = true;
+    this.#agree(scores[quorum - 1]);
     const timesMs = sorted(positions.map((one) => one.remainingMs), Array(granted).fill(0));
-    // those that have not answered may have nothing in the way
-    const freeInMs = timesMs[Math.max(0, quorum - 1 - pending)];
     const turns = positions.filter(({ turnMs }) => turnMs > 0)
       .sort((one, other) => one.turnMs - other.turnMs);
-    const ahead = Math.max(0, ...positions.map(({ ahead }) => ahead));
     // mutation: last-asks-ever-more-rarely
     const isLast = positions.some(({ ahead, length }) => ahead === length - 1);
     return {
-      freeInMs,
-      turn: turns[Math.min(quorum - granted, turns.length) - 1],
-      ahead,
+      // those that have not answered may have nothing in the way
+      freeInMs: timesMs[Math.max(0, quorum - 1 - pending)],
+      turn: turns[quorum - granted - 1] ?? turns.at(-1),
+      ahead: Math.max(0, ...positions.map(({ ahead }) => ahead)),
       isLast,
       isHeld: positions.some(({ value }) => value),
       foreign: positions.some(({ foreign }) => foreign),
     };
+  }
+
+  /**
+   * A quorum of nodes has the ticket with this score or an earlier one. Now that their clocks are
+   * known, its score is moved back if it was too early: queues that it comes to later believe it.
+   */
+  #agree(score: number): void {
+    // mutation: scores-stay-apart
+    this.score = Math.max(this.score, score);
+    if (this.agreed) return;
+    const leastMs = this.#notifications.clock.at(this.#firstSentMs) - QUEUE_LEAD_MS;
+    this.score = Math.max(this.score, Math.round(leastMs * 1_000));
+    this.agreed = true;
   }
 
   /**
@@ -243,10 +243,9 @@ export class Ticket implements QueueTicket {
   leave(won?: Round): void {
     if (won) this.#hasWon = true;
     this.#nodeSet.nodes.forEach((_, nodeIndex) => {
-      const inTime = won && ["granted", undefined].includes(won.voteOf(nodeIndex));
-      if ((inTime ? this.#mayBeOn & ~this.#joinedOn : this.#mayBeOn) & 1 << nodeIndex) {
-        this.#leaveNode(nodeIndex);
-      }
+      const bit = 1 << nodeIndex;
+      const mayGrant = won && ["granted", undefined].includes(won.voteOf(nodeIndex));
+      if (this.#mayBeOn & bit && !(mayGrant && this.#sentTo & bit)) this.#leaveNode(nodeIndex);
     });
   }
 
@@ -278,7 +277,7 @@ export class Ticket implements QueueTicket {
   }
 
   #leaveNode(nodeIndex: number): void {
-    this.#nodeSet.nodes[nodeIndex].leaveQueue?.(this.#keys, this.ticketId);
+    this.#nodeSet.nodes[nodeIndex].leaveQueue?.(this.keys, this.ticketId);
   }
 }
 

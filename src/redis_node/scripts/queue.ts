@@ -398,7 +398,7 @@ export function queuePosition(reply: RawReply): QueuePosition {
     foreign: foreign === 1,
     value: String(textReply(holder)),
     turnMs,
-    ...free === undefined ? {} : { free, reserved: reserved - 1 },
+    ...free === undefined ? {} : { free, turnPlace: reserved - 1 },
   };
 }
 

@@ -151,7 +151,7 @@ for (const [what, operation, keys, parts, meanings] of KINDS) {
         foreign: true,
         value: "v",
         turnMs: 60,
-        ...reply === POOL_POSITION ? { free: 2, reserved: 0 } : {},
+        ...reply === POOL_POSITION ? { free: 2, turnPlace: 0 } : {},
       };
       const detail = counts ? Number(reply.slice(1)) : outcome === "queued" ? position : undefined;
       assertEquals(answer.slice(2), detail === undefined ? [atMs] : [atMs, detail]);

@@ -197,6 +197,22 @@ for (
   });
 }
 
+Deno.test("a call that finds the key free leaves alone a first in the queue that a quorum says has taken it since", async () => {
+  const callers = await blocked(["first"], {}, 3, (nodes) => {
+    for (const node of nodes) {
+      node.enqueue("a", "other:1");
+      node.replyMs = 10;
+    }
+  });
+  for (const node of callers.nodes) node.delete("a");
+  const { length } = callers.asksMs();
+  callers.notify([callers.nodes[0]]);
+  await callers.advance(5);
+  callers.notify(callers.nodes, "taken");
+  await callers.advance(10_000);
+  assertEquals(callers.asksMs().length, length + 1);
+});
+
 for (const [ahead, behind, steps] of [[1, 0, 1], [30, 0, 2], [30, 1, 30]]) {
   Deno.test(`a call with ${ahead} tickets ahead and ${behind} behind asks when the key expires that another took, later by ${steps} steps`, async () => {
     const callers = await blocked(["first"], {}, 3, (nodes) => {
