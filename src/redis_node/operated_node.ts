@@ -31,6 +31,9 @@ const STEP_KEYS_MAX = 200;
  * as the one before.
  */
 const STEP_LENGTH = 100_000;
+/** How servers before Redis 6 refuse `SCAN` with `TYPE`. */
+const SYNTAX_ERROR = "ERR syntax error";
+const SCAN_TOO_OLD = "ERR the server is too old: to list keys needs Redis 6 or newer";
 /** What a pattern would not take literally. */
 const SPECIAL = /[*?[\]\\^-]/gu;
 
@@ -64,7 +67,9 @@ async function* scanKeys(
   do {
     const words = ["SCAN", cursor, "MATCH", pattern, "COUNT", String(count), "TYPE", "string"];
     const [reply] = await repliesTo(connection, [words]);
-    if (reply instanceof ReplyError) throw reply;
+    if (reply instanceof ReplyError) {
+      throw reply.message === SYNTAX_ERROR ? new ReplyError(SCAN_TOO_OLD) : reply;
+    }
     const [next, keys] = Array.isArray(reply) ? textReply(reply) as unknown[] : [];
     if (!Array.isArray(keys)) {
       throw new ProtocolError(`Cannot list keys as ${name} sent an unexpected reply`);
@@ -221,8 +226,9 @@ async function repliesOf(
   // second is measured.
   if (connection.readyAtMs === Infinity) await repliesTo(connection, [["TIME"]]);
   const askedAtMs = clock.monotonicMs();
+  // The wall clock is read first: if the process stands still here, the round trip contains that.
   const timed = repliesTo(connection, [["TIME"]]).then(([time]) => {
-    return { time, roundTripMs: connection.receivedAtMs - askedAtMs, wallMs: clock.wallMs() };
+    return { time, wallMs: clock.wallMs(), roundTripMs: clock.monotonicMs() - askedAtMs };
   });
   const [{ time, ...times }, replies] = await Promise.all([timed, repliesTo(connection, commands)]);
   const byCommand = new Map(commands.map(([name], index) => [name, textReply(replies[index])]));

@@ -222,6 +222,19 @@ test("diagnose() takes the clock as read in the middle of the round trip", async
   assertEquals([diagnosis.roundTripMs, diagnosis.clockOffsetMs], [40, 5]);
 });
 
+test("diagnose() is off by half of the round trip at most if the process stands still behind the reply", async (bench) => {
+  const { clock } = bench;
+  const read = clock.monotonicMs;
+  clock.monotonicMs = () => {
+    clock.monotonicMs = read;
+    const receivedAtMs = clock.monotonicMs();
+    clock.block(500);
+    return receivedAtMs;
+  };
+  const { roundTripMs, clockOffsetMs } = await bench.answerAll({ TIME: time(WALL_S, 0) });
+  assertEquals([roundTripMs, clockOffsetMs], [500, -250]);
+});
+
 test("diagnose() reports the rest in good time if a further connection is silent", async (bench) => {
   await bench.clock.advance(100);
   const further = await bench.further({ TIME: time(WALL_S, 50_000) });
@@ -328,4 +341,12 @@ test("RedisNode.close() opens no other connection for diagnose() afterwards", as
   await bench.close();
   await bench.diagnosis!.catch(() => {});
   assertEquals(bench.network.transports.length, 1);
+});
+
+test.raw("keys() says if the server is too old for its SCAN", async (bench) => {
+  await bench.opened();
+  const keys = operated(bench.node).keys!("")[Symbol.asyncIterator]().next();
+  keys.catch(() => {}); // it is awaited below
+  await bench.answer("-ERR syntax error\r\n");
+  await assertRejects(() => keys, ReplyError, "needs Redis 6 or newer");
 });
