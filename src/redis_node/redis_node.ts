@@ -20,9 +20,9 @@
  * from then on. So a server that does not know it needs no second round trip, in which the client's
  * next command could overtake it. A script with a ticket has up to ten kilobytes, and most servers
  * know it from those who waited before: so it goes out by its digest at once, and whole if the
- * server does not know it; but not what undoes an attempt, because its caller asks again. A command
- * that takes an acquisition back may overtake it then, but it is not sent again once that is sent
- * (`isRepeatable`).
+ * server does not know it; but not what undoes an attempt, because its caller asks again. An
+ * acquisition that is sent again could be overtaken by what takes it back, so it is not sent again
+ * if that has been asked for (`isRepeatable`).
  *
  * Until a request is answered, it is in one place: in the group of this tick; then, with its
  * command, in the queue of the connection, which calls `onReply` or `onFailure` once; and if its
@@ -206,6 +206,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   readonly #sendGroup = (): void => {
     const group = this.#group;
     if (group.length === 0) return;
+    // one alone, as most are, makes no other array
     const several = group.length > 1 ? group.splice(0) : undefined;
     const request = several ? several[0] : group.pop()!;
     this.#groupKeys = undefined;
@@ -319,8 +320,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
       return request.answer(nodeIndex, FAILED, new ProtocolError(text), atMs);
     }
     const detail = detailOf(outcome, reply, operation, request);
-    const isVote = outcome === GRANTED || outcome === DENIED && operation.kind === "acquire";
-    if (withheld && isVote) Object.assign(withheld, { outcome, detail, atMs });
+    // the guard concerns no other answer
+    const isGuarded = outcome === GRANTED || outcome === DENIED && operation.kind === "acquire";
+    if (withheld && isGuarded) Object.assign(withheld, { outcome, detail, atMs });
     else request.answer(nodeIndex, outcome, detail, atMs);
   }
 

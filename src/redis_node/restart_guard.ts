@@ -32,13 +32,13 @@
  * **A denial** of an attempt does not count either: the key may be that of an attempt that cannot
  * win, because its own grant does not count. A ticket is put in the queues all the same.
  *
- * **Extensions** do not count either. A lock that a quorum granted under the guard is exclusive as
- * long as a quorum of nodes that have lost nothing keep its key. A node that has lost its keys may
- * have granted another attempt just before, which is under way and may still find its quorum. Once
- * this lock's key is filled in there, the node looks like any other and would make up a quorum next
- * to the other attempt's. So it does not count until that attempt is over, which is what the guard
- * waits for. This costs no lock of a healthy cluster: a cluster that is young as a whole has
- * granted none, if the guard is on for all of its clients.
+ * **Extensions** do not count either: a lock is exclusive as long as a quorum of nodes that have
+ * lost nothing keep its key. Before a node lost its keys, it may have granted another attempt, which
+ * is still under way, and finds its quorum with a node where this lock's key has expired. When the
+ * client of this lock sets the missing key again, the first node looks like any other. If it
+ * counted, this lock would have a quorum, too. So it does not count until that attempt is over,
+ * which is what the guard waits for. This costs no lock of a healthy cluster: a cluster that is
+ * young as a whole has granted none, if the guard is on for all of its clients.
  *
  * **Fencing tokens.** A node that has lost keys, or came back without its last second, may have
  * counters that are below what it replied before. They are not counted until they have been raised:

@@ -90,9 +90,9 @@ if not blocked then
   leaveOthers(leaving)
   return grant({ key }, value, ttl, hint)
 end`,
-    // Puts the ticket into all queues. A key that is free for another is `reserved`: it replies the
-    // first such key, where the ticket stands in its queue, and how long that one's turn lasts, or
-    // would last.
+    // Puts the ticket into all queues, with a score that is written as a text once. A key that is
+    // free for another is `reserved`: it replies the first such key, where the ticket stands in its
+    // queue, and how long that one's turn lasts, or would last.
     `local score, nowUs = scoreOf({ key }, own, asked, agreed)
 local text = string.format('%.0f', score)
 local heldMs, length, foreign, waitMs = -2, 0, 0, 0
@@ -102,7 +102,8 @@ for index, each in ipairs(KEYS) do
   ahead, length = math.min(ahead or rank, rank), math.max(length, size)
   if pttl ~= -2 then
     if heldMs < 0 or pttl ~= -1 and pttl < heldMs then heldMs = pttl end
-    foreign = math.max(foreign, (holderOf(each)))
+    local isForeign = holderOf(each)
+    foreign = math.max(foreign, isForeign)
     if index == number then redis.call('DEL', 'hasp:turn:' .. each) end
   elseif mayHave(each, rank) then
     free = free + math.floor(2 ^ (index - 1))
@@ -115,7 +116,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "ba9bea2cb16416c03387b38a387fe76324df8fad",
+  sha1: "5a3c868ce456b9c911f36de1c352bc025d68a6b9",
   read(reply, request) {
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
     return isMask ? DENIED : readAcquired(reply, request);
