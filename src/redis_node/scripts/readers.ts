@@ -186,7 +186,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "bb50d087fedc1e296c14c514e178e8e3d068f1b2",
+  sha1: "eb4f3aefdcd2bcc1726642dc306a618836b697de",
 };
 
 /**
@@ -227,7 +227,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "f14871a265bc2ed2a82db8d9e8c7e5bae1190a53";
+const PROLONG_SHA1 = "dcb322078dea522675dca917c61381e4397f9537";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {
