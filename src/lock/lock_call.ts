@@ -381,9 +381,10 @@ function keyText(resources: readonly string[], remainingMs: number): string {
 function ownHold(call: LockCall): HeldLock | undefined {
   const { client: { localQueues }, pool, keys, name } = call;
   if (pool && keys.length > 1) return undefined;
+  const ownerOf = (name: string) => localQueues.get(name)?.owner;
   // a reader keeps another out, if a writer waits for it
-  const [own, ...parts] = [name, ...keys].map((key) => localQueues.get(key)?.owner);
-  return [own, localQueues.reader(name), ...parts].find((owner) => owner instanceof HeldLock);
+  const owners = [ownerOf(name), localQueues.reader(name), ...keys.map(ownerOf)];
+  return owners.find((owner) => owner instanceof HeldLock);
 }
 
 /** The field of an event that says that a call is for shared mode, if it is. */

@@ -161,12 +161,13 @@ function fillIn(
   // mutation: adopted-lock-never-heals
   if (!missing && won.replaces === undefined) return;
   const node = nodes[nodeIndex];
-  const counterFloor = won.counts?.token;
   // mutation: filled-in-key-forgotten
   won.filledInOn |= 1 << nodeIndex;
   const replaces = missing ? undefined : won.replaces;
+  // without the guard, because nobody reads the answer; and past those that wait for the lock
   const filling = won.follow({ guardMs: 0, entersAtOnce: true, replaces });
   filling.ttlMs = ttlMs;
   node[missing ? "acquire" : "adopt"]!(filling, nodeIndex);
+  const counterFloor = won.counts?.token;
   if (counterFloor !== undefined) node.raiseCounters!(won.follow({ counterFloor }), nodeIndex);
 }

@@ -385,9 +385,10 @@ export class Round extends TimerEntry implements QuorumRequest {
     if (VOTE_BY_OUTCOME[outcome] === "denied") counts.last[nodeIndex] = undefined;
     if (outcome === OUTDATED) counts.floor = Math.max(counts.floor, detail as number);
     // A counter that was raised counts only on a node that granted the lock.
-    const counted = outcome === GRANTED &&
-      (!this.#origin || this.#origin.voteOf(nodeIndex) === "granted");
-    if (counted && detail !== undefined) counts.last[nodeIndex] = detail as number;
+    const isHolding = (this.#origin ?? this).voteOf(nodeIndex) === "granted";
+    if (outcome === GRANTED && isHolding && detail !== undefined) {
+      counts.last[nodeIndex] = detail as number;
+    }
   }
 
   #noteDenial(nodeIndex: number, outcome: Outcome, atMs: number, detail?: Detail): void {
