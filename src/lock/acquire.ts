@@ -200,14 +200,12 @@ function beginAttempt(call: LockCall): Round {
  * The details of an attempt, which a plain one does without. The first for a pool is plain, too, so
  * that an idle pool costs what a lock costs.
  */
-function detailsOf(
-  { client, settings, mode, adopts, entersAtOnce, attempts, pool: ofCall }: LockCall,
-  ticket: QueueTicket | undefined,
-): RequestDetails | undefined {
-  const pool = attempts > 0 || ticket ? ofCall?.details : undefined;
+function detailsOf(call: LockCall, ticket: QueueTicket | undefined): RequestDetails | undefined {
+  const { client, settings, mode, adopts, entersAtOnce } = call;
   const { fencing, restartGuardMs: guardMs } = settings;
-  const isPlain = !ticket && !pool && !mode && !adopts && !fencing && guardMs === 0;
-  return isPlain ? undefined : {
+  const pool = call.attempts > 0 || ticket ? call.pool?.details : undefined;
+  if (!ticket && !pool && !mode && !adopts && !fencing && guardMs === 0) return undefined;
+  return {
     ticket,
     pool,
     mode,

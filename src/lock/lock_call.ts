@@ -264,7 +264,8 @@ async function waitAsFirst(call: LockCall): Promise<number | undefined> {
   const { client: { localQueues, wheel }, resources, settings, last } = call;
   const { onEvent, signal } = settings;
   const waiter = localQueues.waiterFor(call);
-  const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
+  const attempt = call.attempts - 1;
+  const leftMs = call.leftMs();
   if (!waiter) {
     await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);
     return undefined;

@@ -40,7 +40,7 @@ export async function askNode<T>(
     (value) => answer = { outcome: "answered", value },
     (error) => answer = { outcome: "failed", error: toError(error) },
   );
-  let leftMs = timeoutMs;
+  let leftMs = timeoutMs; // grows when its first connection is made
   while (answer.outcome === "timed-out" && leftMs > 0 && !nodeSet.closed) {
     await settledWithin(wheel, answered, Math.min(leftMs, timeoutMs));
     leftMs = answerDueMs(node, sinceMs, timeoutMs, CONNECTING_MS_MAX) - clock.monotonicMs();
