@@ -29,8 +29,11 @@ export async function settleToken(round: Round, settings: Settings): Promise<voi
   const untilMs = clock.monotonicMs() + nodeTimeoutMs;
   for (let raises = 0; round.decision === "granted"; raises++) {
     const { token, agreed } = agreeOnToken(counts.last, nodeSet.quorum);
-    if (agreed) counts.token = token;
-    if (agreed || raises === RAISES_MAX || signal?.aborted || nodeSet.closed) return;
+    if (agreed) {
+      counts.token = token;
+      return;
+    }
+    if (raises === RAISES_MAX || signal?.aborted || nodeSet.closed) return;
     // mutation: raising-without-a-limit
     const leftMs = Math.min(untilMs - clock.monotonicMs(), validityMs - round.elapsedMs);
     if (leftMs <= 0) return;
