@@ -120,17 +120,22 @@ export const ACQUIRE_SHARED: ScriptOperation = {
     READERS_LUA,
     // The first writer's ticket ahead of `own` in the queue, or the 64th of all, behind which may
     // be one; `nil` without one. Drops writers' tickets whose clients are gone; also returns
-    // whether it has `dropped` one.
-    `local function writerAhead(key, own, dropped)
-  local queue = 'hasp:queue:' .. key
-  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
-    if ticket == own then break end
-    local writes = not reads(ticket)
-    if writes and gone(ticket) and redis.pcall('ZREM', queue, ticket) == 1 then
-      return writerAhead(key, own, true)
+    // whether it dropped one.
+    `local function writerAhead(key, own)
+  local queue, dropped = 'hasp:queue:' .. key, false
+  repeat
+    local again = false
+    for index, ticket in ipairs(redis.pcall('ZRANGE', queue, '0', '63')) do
+      if ticket == own then break end
+      local writes = not reads(ticket)
+      if writes and gone(ticket) then
+        again = redis.pcall('ZREM', queue, ticket) == 1 or again
+      elseif writes or index == 64 and not again then
+        return ticket, dropped or again
+      end
     end
-    if writes or index == 64 then return ticket, dropped end
-  end
+    dropped = dropped or again
+  until not again
   return nil, dropped
 end`,
     // Finds out whether a writer holds a key. Without a clock, the script ends here: it has changed
@@ -186,7 +191,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "eb4f3aefdcd2bcc1726642dc306a618836b697de",
+  sha1: "2037a235915e971452fe85b93d735d1c645d6c21",
 };
 
 /**

@@ -267,7 +267,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "dead-first-holds-readers-back": [
     "a dead first in the queue holds readers back",
     ["      if gone(ticket) then", "      if false then"],
-    ["if writes and gone(ticket) and", "if false and"],
+    ["if writes and gone(ticket) then", "if false then"],
     ["if dropped then notifyReaders(key, own) end", ""],
   ],
   "any-key-of-a-pool-counts": [
