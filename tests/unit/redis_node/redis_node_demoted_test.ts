@@ -19,9 +19,9 @@ for (const text of DEMOTED) {
     await bench.answer(`-${text}\r\n`.repeat(3));
     for (const { answers } of requests) assertEquals(answers, [["failed", 0, shown]]);
     assertEquals(transport.closed, true);
-    assertEquals(bench.events, [`${NAME}: Connection to ${NAME} leads to a replica: ${shown}`]);
+    assertEquals(bench.events, [`${NAME}: Connection to ${NAME} leads to a replica: ${shown.trim()}`]);
     const { answers } = await bench.send("acquire");
-    assertEquals(answers, [["failed", 0, `Connection to ${NAME} leads to a replica: ${shown}`]]);
+    assertEquals(answers, [["failed", 0, `Connection to ${NAME} leads to a replica: ${shown.trim()}`]]);
     await bench.reconnect();
     assertEquals(bench.network.targets.length, 2);
     assertEquals(bench.events.at(-1), `${NAME} connected`);
