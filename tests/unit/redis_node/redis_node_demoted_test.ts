@@ -13,15 +13,16 @@ const DEMOTED = [
 
 for (const text of DEMOTED) {
   const shown = text.replace(" script: 1, on @user_script:1.", "");
+  const error = `Connection to ${NAME} leads to a replica: ${shown.trim()}`;
   test.opened(`RedisNode leaves a server that replies ${text}, behind the replies of its chunk, and connects again`, async (bench) => {
     const requests = [bench.ask("acquire"), bench.ask("extend"), await bench.send("raiseCounters")];
     const { transport } = bench;
     await bench.answer(`-${text}\r\n`.repeat(3));
     for (const { answers } of requests) assertEquals(answers, [["failed", 0, shown]]);
     assertEquals(transport.closed, true);
-    assertEquals(bench.events, [`${NAME}: Connection to ${NAME} leads to a replica: ${shown.trim()}`]);
+    assertEquals(bench.events, [`${NAME}: ${error}`]);
     const { answers } = await bench.send("acquire");
-    assertEquals(answers, [["failed", 0, `Connection to ${NAME} leads to a replica: ${shown.trim()}`]]);
+    assertEquals(answers, [["failed", 0, error]]);
     await bench.reconnect();
     assertEquals(bench.network.targets.length, 2);
     assertEquals(bench.events.at(-1), `${NAME} connected`);
