@@ -81,6 +81,7 @@ const MICROSECONDS_PER_MS = 1_000;
  * behind the node's clock exceeds what that clock gave to an earlier lock.
  */
 const HINT_LEAD_MS = 1_000;
+
 /** What the replies so far amount to. */
 export interface TokenAgreement {
   /** The highest reply; 0 before the first reply. */

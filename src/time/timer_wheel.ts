@@ -35,11 +35,12 @@ const LATE_MS_MIN = 20;
 /** Most late wake-ups that are remembered; the oldest is forgotten for one more. */
 const DELAYS_MAX = 16;
 /**
- * Ticks of the event loop between the time of a deadline and its call. A runtime may run timers
- * before it reads its sockets, and after the loop was busy every reply may be in a socket already.
- * A reply passes through as many tasks on its way to a caller (the runtime suite checks it).
+ * How many wake-ups that find a deadline due do not call it yet, so many ticks of the event loop. A
+ * runtime may run timers before it reads its sockets, and after the loop was busy every reply may
+ * be in a socket already. A reply passes through as many tasks on its way to a caller (the runtime
+ * suite checks it).
  */
-const DEADLINE_TURNS = 3;
+const DEADLINE_WAKES = 3;
 /** The slot of an entry that is in none. */
 const NOWHERE = -1;
 
@@ -58,7 +59,7 @@ export abstract class TimerEntry {
   /** @internal */ next: TimerEntry | undefined;
   /** @internal */ previous: TimerEntry | undefined;
   /** @internal */ slot = NOWHERE;
-  /** @internal How many wake-ups that find it due do not call it yet. */ turns = 0;
+  /** @internal How many wake-ups that find it due do not call it yet. */ wakesLeft = 0;
 
   /** Whether it waits in a wheel: from its scheduling until it is called or cancelled. */
   get scheduled(): boolean {
@@ -174,7 +175,7 @@ export class TimerWheel {
    */
   schedule(entry: TimerEntry, dueMs: number, isDeadline = false): void {
     entry.dueMs = dueMs;
-    entry.turns = isDeadline ? DEADLINE_TURNS : 0;
+    entry.wakesLeft = isDeadline ? DEADLINE_WAKES : 0;
     this.#link(entry, dueMs);
     if (this.#waking) return; // armed at its end, for the earliest of all
     if (!this.#isSet || this.#isLost || dueMs < this.#wakeMs) this.#arm(dueMs);
@@ -298,12 +299,12 @@ export class TimerWheel {
       for (const entry of due) {
         if (!entry.scheduled || entry.dueMs > nowMs) continue; // by the call of one before
         // mutation: late-deadline-judged-at-once
-        if (entry.turns-- > 0) continue;
+        if (entry.wakesLeft-- > 0) continue;
         this.cancel(entry);
         entry.onDue();
       }
     } finally {
-      // The next wake-up calls those that wait for their turn, or for which one threw.
+      // The next wake-up calls those that have some left, and those behind one that threw.
       for (const entry of due) if (entry.scheduled) this.#link(entry, entry.dueMs);
       if (this.#size > 0 || this.#refs > 0 && !this.closed) this.#arm(this.#earliestMs(nowMs));
       this.#waking = false;
