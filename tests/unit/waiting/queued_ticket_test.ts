@@ -296,3 +296,15 @@ Deno.test("the last call that gives up leaves the queues on those nodes that may
   assertEquals(polling.errors.size, 1);
   assertEquals(polling.nodes.map(({ leaves }) => leaves), [[], [], []]);
 });
+
+Deno.test("a call whose lock keeps its keys for a while leaves the queue of a node that reports it late", async () => {
+  const callers = await blocked(["first"], { atLeastMs: 10_000 });
+  const [slow, ...others] = callers.nodes;
+  slow.replyMs = 20; // there the key is held yet
+  for (const node of others) node.delete("a");
+  callers.notify(others);
+  await callers.advance(10);
+  assertEquals([callers.won, callers.queueLengths], [["first"], [1, 0, 0]]);
+  await callers.advance(100);
+  assertEquals(callers.queueLengths, [0, 0, 0]);
+});
