@@ -33,7 +33,7 @@
  * win, because its own grant does not count. A ticket is put in the queues all the same.
  *
  * **Extensions** do not count either: a lock is exclusive as long as a quorum of nodes that have
- * lost nothing keep its key. Before a node lost its keys, it may have granted another attempt, which
+ * lost nothing keep its key. Before a node lost its keys, it may have granted another attempt that
  * is still under way, and finds its quorum with a node where this lock's key has expired. When the
  * client of this lock sets the missing key again, the first node looks like any other. If it
  * counted, this lock would have a quorum, too. So it does not count until that attempt is over,
