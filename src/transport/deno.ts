@@ -3,7 +3,13 @@
  *
  * @module
  */
-import type { Connect, ConnectTarget, Transport } from "./transport.ts";
+import {
+  closeTransport,
+  type Connect,
+  type ConnectTarget,
+  type Transport,
+  whenOpen,
+} from "./transport.ts";
 
 type TlsTarget = Extract<ConnectTarget, { kind: "tls" }>;
 
@@ -16,32 +22,27 @@ export const connect: Connect = async (target, { signal }) => {
     case "tls":
       return await connectTls(target, signal);
     case "unix":
-      return await abandonable(Deno.connect({ transport: "unix", path: target.path }), signal);
+      return await connectUnix(target.path, signal);
   }
 };
 
 /**
  * Deno throws the reason of a signal that aborts in the tick in which the stream opens, and leaves
- * the stream open. So it is given a signal that throws nothing, and the stream is closed here.
+ * the stream open. So it is given a signal that throws nothing.
  */
 async function connectTcp(hostname: string, port: number, signal: AbortSignal) {
   const controller = new AbortController();
   controller.signal.throwIfAborted = () => {};
-  const abort = () => controller.abort();
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    const stream = await Deno.connect({ hostname, port, signal: controller.signal });
-    if (signal.aborted) {
-      stream.close();
-    } else {
-      stream.setNoDelay(true);
-      stream.setKeepAlive(true);
-    }
-    return stream;
-  } finally {
-    signal.removeEventListener("abort", abort);
-    signal.throwIfAborted();
-  }
+  const connecting = Deno.connect({ hostname, port, signal: controller.signal });
+  const stream = await whenOpen(connecting, signal, () => controller.abort());
+  stream.setNoDelay(true);
+  stream.setKeepAlive(true);
+  return stream;
+}
+
+function connectUnix(path: string, signal: AbortSignal): Promise<Transport> {
+  const connecting = Deno.connect({ transport: "unix", path }); // it takes no signal
+  return whenOpen(connecting, signal, () => {});
 }
 
 async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<Transport> {
@@ -52,44 +53,14 @@ async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<Trans
     const node = await import("./node.ts");
     return await node.connect(target, { signal });
   }
-  let stream: Deno.TcpConn | Deno.TlsConn = await connectTcp(hostname, port, signal);
-  const close = () => closeQuietly(stream);
-  signal.addEventListener("abort", close, { once: true });
-  const options = { hostname: tls.serverName ?? hostname, caCerts: tls.caCerts };
-  try {
-    stream = await Deno.startTls(stream, options); // an invalid name leaves it open
+  const plain = await connectTcp(hostname, port, signal);
+  let stream: Transport = plain; // an invalid name leaves it open
+  const securing = async () => {
+    const options = { hostname: tls.serverName ?? hostname, caCerts: tls.caCerts };
+    const secured = stream = await Deno.startTls(plain, options);
     signal.throwIfAborted();
-    await stream.handshake(); // so that a refused certificate fails the connection, not a command
-    return stream;
-  } catch (error) {
-    close();
-    throw signal.aborted ? signal.reason : error;
-  } finally {
-    signal.removeEventListener("abort", close);
-  }
-}
-
-function closeQuietly(stream: Transport): void {
-  try {
-    stream.close();
-  } catch {
-    // It is closed already, or the TLS stream owns it.
-  }
-}
-
-/**
- * Adds a signal to a call without one: rejects on abort, and closes the stream if it opens later.
- */
-function abandonable<Stream extends Transport>(
-  connecting: Promise<Stream>,
-  signal: AbortSignal,
-): Promise<Stream> {
-  return new Promise((resolve, reject) => {
-    const abandon = () => reject(signal.reason);
-    signal.addEventListener("abort", abandon, { once: true });
-    connecting.then((stream) => {
-      if (signal.aborted) stream.close();
-      resolve(stream);
-    }, reject).finally(() => signal.removeEventListener("abort", abandon));
-  });
+    await secured.handshake(); // so that a refused certificate fails the connection, not a command
+    return secured;
+  };
+  return await whenOpen(securing(), signal, () => closeTransport(stream));
 }

@@ -9,7 +9,14 @@
  */
 import type { LookupFunction, Socket } from "node:net";
 import type { ConnectionOptions, SecureContext } from "node:tls";
-import type { Connect, ConnectTarget, OnChunk, TlsOptions, Transport } from "./transport.ts";
+import {
+  type Connect,
+  type ConnectTarget,
+  type OnChunk,
+  type TlsOptions,
+  type Transport,
+  whenOpen,
+} from "./transport.ts";
 
 type TlsTarget = Extract<ConnectTarget, { kind: "tls" }>;
 
@@ -35,19 +42,9 @@ const KEEP_ALIVE_DELAY_MS = 30_000;
  */
 export const connect: Connect = async (target, { signal }) => {
   const open = await opener(target);
-  return await new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const stream = new NodeTransport(target, open);
-    const abandon = () => {
-      stream.close();
-      reject(signal.reason);
-    };
-    signal.addEventListener("abort", abandon, { once: true });
-    stream.opened.then(() => resolve(stream as CallingTransport as Transport), (error) => {
-      stream.close();
-      reject(error);
-    }).finally(() => signal.removeEventListener("abort", abandon));
-  });
+  signal.throwIfAborted();
+  const stream = new NodeTransport(target, open);
+  return await whenOpen(stream.opened, signal, () => stream.close());
 };
 
 /** What the client calls of a stream that calls back. */
@@ -61,7 +58,8 @@ interface Reader {
 
 /** Passes on what a socket reads and writes by callbacks alone. */
 class NodeTransport implements CallingTransport {
-  readonly opened: Promise<void>;
+  /** The stream, once it is open. */
+  readonly opened: Promise<Transport>;
   readonly #socket: Socket;
   /**
    * Bytes that arrived while there was no reader; the socket is paused as long as there are any.
@@ -74,7 +72,9 @@ class NodeTransport implements CallingTransport {
   constructor(target: ConnectTarget, open: Opener) {
     this.#socket = open((count, buffer) => this.#onData(buffer, count));
     this.opened = new Promise((resolve, reject) => {
-      this.#socket.once(target.kind === "tls" ? "secureConnect" : "connect", () => resolve());
+      this.#socket.once(target.kind === "tls" ? "secureConnect" : "connect", () => {
+        resolve(this as CallingTransport as Transport);
+      });
       this.#socket.on("error", (error: unknown) => {
         this.#error = error;
         reject(error);
@@ -85,7 +85,6 @@ class NodeTransport implements CallingTransport {
         reject(this.#error ?? new Error("the socket was closed"));
       });
     });
-    this.opened.catch(() => {}); // the caller may have aborted before
   }
 
   receive(onChunk: OnChunk, onEnd: (error?: unknown) => void): void {
