@@ -99,6 +99,8 @@ export function checkAbilities(
   nodes: readonly Pick<QuorumNode, "name" | typeof ABILITIES[number][1]>[],
   needs: { readonly [Name in typeof ABILITIES[number][0]]?: boolean | number },
 ): void {
+  const { fencing, adopt, list, restartGuardMs } = needs;
+  if (!fencing && !adopt && !list && !restartGuardMs) return; // most calls; the loop allocates
   for (const [ability, method] of ABILITIES) {
     const unable = needs[ability] ? nodes.find((node) => !node[method]) : undefined;
     if (unable) throw typeError(action, `node ${unable.name} does not support '${ability}'`);
