@@ -26,7 +26,6 @@ import { backoffMs } from "../time/backoff.ts";
 import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
 import { keysName, readersName } from "../resources.ts";
-import type { LocalQueue } from "../waiting/local_queues.ts";
 import type { WaitingCall } from "../waiting/queued_waiter.ts";
 import type { ClientState } from "./client_state.ts";
 import type { HandedOver } from "./hand_over_token.ts";
@@ -187,19 +186,19 @@ export function beginWait(call: LockCall): Promise<void> | undefined {
 /** Waits for the earlier calls of this client; without any, the call becomes the first. */
 function waitForEarlier(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, localName, mode } = call;
-  const queue = localQueues.get(localName);
-  if (queue && queue.owner !== call) return waitBehind(call, queue);
   // A reader that joins nobody does not become the first: others of its client ask beside it.
-  if (!mode || localQueues.isContended(call)) localQueues.claim(localName, call);
-  return undefined;
+  if (mode && !localQueues.get(localName) && !localQueues.isContended(call)) return undefined;
+  return localQueues.claim(localName, call) ? undefined : waitBehind(call);
 }
 
 /**
  * Waits behind the earlier calls of this client: until it is the first, or until a reader before it
  * has the lock, so that it may enter beside that.
  */
-async function waitBehind(call: LockCall, queue: LocalQueue): Promise<void> {
-  if (!await call.client.localQueues.wait(queue, call, call.leftMs())) {
+async function waitBehind(call: LockCall): Promise<void> {
+  const { localQueues } = call.client;
+  const queue = localQueues.get(call.localName)!;
+  if (!await localQueues.wait(queue, call, call.leftMs())) {
     const { owner } = queue;
     if (owner instanceof LockCall) call.last ??= owner.last; // why that waits
     throw refusal(call);
@@ -207,14 +206,19 @@ async function waitBehind(call: LockCall, queue: LocalQueue): Promise<void> {
   call.pool?.choose();
 }
 
-/** Waits until the cooldown of the resources is over, outside the nodes' queues. */
+/** Waits until no resource is in its cooldown. */
 function waitForCooldown(call: LockCall): Promise<void> | undefined {
-  const { client: { localQueues, wheel }, settings: { signal }, localName, cooldownLeftMs } = call;
-  if (cooldownLeftMs === 0) return undefined;
-  const leftMs = call.leftMs();
-  if (leftMs <= 0) throw refusal(call);
+  if (call.cooldownLeftMs === 0) return undefined;
+  if (call.leftMs() <= 0) throw refusal(call);
+  return pauseInCooldown(call);
+}
+
+/** Pauses until the cooldown of the resources is over, outside the nodes' queues. */
+async function pauseInCooldown(call: LockCall): Promise<void> {
+  const { client: { localQueues, wheel }, settings: { signal }, localName } = call;
   localQueues.dropWaiter(localName);
-  return pause(wheel, Math.min(cooldownLeftMs, leftMs), signal).then(() => call.pool?.choose());
+  await pause(wheel, Math.min(call.cooldownLeftMs, call.leftMs()), signal);
+  call.pool?.choose();
 }
 
 /** If it expects other clients to wait, waits until nodes can notify it, to join their queues. */
