@@ -11,6 +11,8 @@ import { CommandError, Double, type Reply } from "../server/replies.ts";
 
 /** How many digits a score has at most. */
 const SCORE_DIGITS = 17;
+/** The error of a text that is no score. */
+const NO_SCORE = "ERR value is not a valid float";
 
 /** The commands. */
 export const SORTED_SET_COMMANDS: CommandTable = {
@@ -85,30 +87,26 @@ function score({ keys }: CommandContext, [key, member]: readonly string[]): Repl
 /** A limit of a range of scores; one that is outside of the range has a parenthesis in front. */
 function parseBound(text: string): { score: number; isOutside: boolean } {
   const isOutside = text.startsWith("(");
-  try {
-    return { score: parseScore(isOutside ? text.slice(1) : text), isOutside };
-  } catch {
-    throw new CommandError("ERR min or max is not a float");
-  }
+  const score = parseScore(isOutside ? text.slice(1) : text, "ERR min or max is not a float");
+  return { score, isOutside };
 }
 
 /** Parses the score of a member: not one that only its exponent makes 0 or infinite. */
 function scoreOf(text: string): number {
-  const score = parseScore(text);
+  const score = parseScore(text, NO_SCORE);
   const isOver = score === 0
     ? /^[^e]*[1-9]/iu.test(text)
     : !Number.isFinite(score) && /\d/u.test(text);
-  if (isOver) throw new CommandError("ERR value is not a valid float");
+  if (isOver) throw new CommandError(NO_SCORE);
   return score;
 }
 
 /** Parses a score in a command: a number, or an infinity. */
-function parseScore(text: string): number {
+function parseScore(text: string, refusal: string): number {
   const infinite = /^([+-]?)inf(?:inity)?$/iu.exec(text);
   if (infinite) return infinite[1] === "-" ? -Infinity : Infinity;
-  const number = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/iu.test(text) ? Number(text) : NaN;
-  if (Number.isNaN(number)) throw new CommandError("ERR value is not a valid float");
-  return number;
+  if (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/iu.test(text)) return Number(text);
+  throw new CommandError(refusal);
 }
 
 /** Formats a score for a reply: with up to 17 digits, without trailing zeros. */
