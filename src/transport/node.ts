@@ -76,8 +76,8 @@ class NodeTransport implements CallingTransport {
         resolve(this as CallingTransport as Transport);
       });
       this.#socket.on("error", (error: unknown) => {
-        this.#error = error;
-        reject(error);
+        this.#error = lastError(error);
+        reject(this.#error);
       });
       this.#socket.on("end", () => this.#onEnd());
       this.#socket.on("close", () => {
@@ -217,6 +217,17 @@ export function shareLookups(lookup: LookupFunction): LookupFunction {
       for (const each of callbacks) each(...answer);
     });
   };
+}
+
+/**
+ * What Node says of a host with several addresses, such as `localhost`, has no message: it has the
+ * errors of all of them.
+ *
+ * @param error The error of a socket.
+ * @returns The error of the last address; of one alone, the error itself.
+ */
+export function lastError(error: unknown): unknown {
+  return (error as Partial<AggregateError>).errors?.at(-1) ?? error;
 }
 
 /** Node remembers both settings until the socket is connected. */

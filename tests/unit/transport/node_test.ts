@@ -1,6 +1,6 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "@std/assert";
 import type { LookupFunction } from "node:net";
-import { shareLookups } from "../../../src/transport/node.ts";
+import { lastError, shareLookups } from "../../../src/transport/node.ts";
 
 Deno.test("shareLookups() has one look-up of a host under way, and another one after its answer", () => {
   const asked: [hostname: string, answer: Parameters<LookupFunction>[2]][] = [];
@@ -20,4 +20,10 @@ Deno.test("shareLookups() has one look-up of a host under way, and another one a
   assertEquals(asked.length, 4);
   asked[3][1](null, "10.0.0.1", 4);
   assertEquals(answers.slice(3), ["10.0.0.1"]);
+});
+
+Deno.test("lastError() has a message also if a host has several addresses", () => {
+  const errors = ["::1", "127.0.0.1"].map((host) => new Error(`connect ECONNREFUSED ${host}:1`));
+  assertStrictEquals(lastError(new AggregateError(errors)), errors[1]);
+  assertStrictEquals(lastError(errors[0]), errors[0]);
 });
