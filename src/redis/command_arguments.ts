@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { textOf } from "./reply.ts";
 
 /**
  * The name or an argument of a command. Numbers must be safe integers; strings are encoded as
@@ -16,8 +17,6 @@ export type CommandArgument = string | number | bigint | Uint8Array;
  */
 const REFUSED =
   /^(?:[PS]?(?:UN)?SUBSCRIBE|MONITOR|P?SYNC|REPLCONF|RESET|SELECT|CLIENT REPLY|HELLO 3)(?= |$)/u;
-
-const decoder = /* @__PURE__ */ new TextDecoder();
 
 /**
  * Checks a command, and writes its numbers as text.
@@ -40,9 +39,7 @@ export function commandArguments(command: readonly CommandArgument[]): (string |
  * @throws {TypeError} If the command ends that.
  */
 export function checkReplies(args: readonly (string | Uint8Array)[]): void {
-  const words = args.slice(0, 2).map((part) =>
-    typeof part === "string" ? part : decoder.decode(part)
-  );
+  const words = args.slice(0, 2).map((part) => typeof part === "string" ? part : textOf(part));
   const [refused] = REFUSED.exec(words.join(" ").toUpperCase()) ?? [];
   if (refused === undefined) return;
   const why = refused === "SELECT"
