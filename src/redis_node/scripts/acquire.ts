@@ -15,18 +15,22 @@ import { acquireArgs, lua, readAcquired, type ScriptOperation } from "./script.t
  * A key that is held is nobody's turn.
  *
  * The ticket leaves the queue of a key that is not in its way, which is of no use to it while
- * another is; but not while its turn for that key runs, so that it gets both if the other is soon
- * free. When it leaves and no turn runs, the first gets the turn.
+ * another is; but not while it has its turn for that key, so that it gets both if the other is soon
+ * free. Unless a turn runs, the turn for the key passes on: if nobody has had one, to the first; if
+ * one is over, to the next behind the ticket.
  */
 export const JOIN_LUA = `local pttls, inWay = {}, {}
 for _, key in ipairs(KEYS) do
   pttls[key] = redis.call('PTTL', key)
   if pttls[key] ~= -2 or (turnsMs[key] or 0) > 0 then
     inWay[#inWay + 1] = key
-  elseif redis.call('ZRANK', 'hasp:queue:' .. key, ticket) then
-    local whose, leftMs = whoseTurn(key)
-    if leftMs <= 0 or whose ~= ticket then redis.call('ZREM', 'hasp:queue:' .. key, ticket) end
-    if leftMs <= 0 then giveTurn(key) end
+  else
+    local rank = redis.call('ZRANK', 'hasp:queue:' .. key, ticket)
+    if rank then
+      local whose, leftMs = whoseTurn(key)
+      if leftMs <= 0 or whose ~= ticket then redis.call('ZREM', 'hasp:queue:' .. key, ticket) end
+      if leftMs <= 0 then giveTurn(key, nil, whose and rank) end
+    end
   end
 end
 local score, nowUs = scoreOf(inWay, ticket, asked, agreed)
@@ -83,6 +87,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "52de63d99fb23fdf03f6da28af83e8c14da2bb15",
+  sha1: "34cf4c62ec880327db1b9c955d994bc4b2c056dd",
   read: readAcquired,
 };

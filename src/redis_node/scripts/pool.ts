@@ -116,7 +116,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "426a069be404da2ceefb8072c463a11f0b3416e2",
+  sha1: "5a3c868ce456b9c911f36de1c352bc025d68a6b9",
   read(reply, request) {
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
     return isMask ? DENIED : readAcquired(reply, request);

@@ -193,16 +193,17 @@ end`,
   if type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil, 0 end
   return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
 end`,
-  // Gives the turn for a free key to the first ticket that has its turn for no other key: notifies
-  // it, and the watchers. Drops tickets whose clients are gone. Returns for how long `own`, the
-  // caller's ticket, is to wait for it; 0 if it is nobody else's turn, or if the node refuses to
-  // record it.
+  // Gives the turn for a free key to the first ticket, or the first from this rank on, that has its
+  // turn for no other key: notifies it, and the watchers. Drops tickets whose clients are gone.
+  // Returns for how long `own`, the caller's ticket, is to wait for it; 0 if it is nobody else's
+  // turn, or if the node refuses to record it.
   //
   // If nobody waits behind the first, `gone` is not asked: that the message has no receiver shows
   // the same.
   () =>
-    `local function giveTurn(key, own)
-  local queue, rank = 'hasp:queue:' .. key, 0
+    `local function giveTurn(key, own, rank)
+  local queue = 'hasp:queue:' .. key
+  rank = rank or 0
   while true do
     local first, second = unpack(redis.pcall('ZRANGE', queue, rank, rank + 1))
     if not first or first == own then return 0 end

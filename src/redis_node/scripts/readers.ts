@@ -191,7 +191,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "2037a235915e971452fe85b93d735d1c645d6c21",
+  sha1: "934746fa1570d12c2da7bd9956ccf37ac9a3b38b",
 };
 
 /**
@@ -232,7 +232,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "dcb322078dea522675dca917c61381e4397f9537";
+const PROLONG_SHA1 = "f14871a265bc2ed2a82db8d9e8c7e5bae1190a53";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {

@@ -52,7 +52,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "02ed7747543192542458cf86a78dbacaa3e6ad9b",
+  sha1: "48bb3a95a806feaf2fbcc5d2c449ff774dda82db",
 };
 
 /**
@@ -123,5 +123,5 @@ end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "5459c20b42575924368398e5883efdd4a24320b8",
+  sha1: "84c928c1d1ab72d2862c795926d593f50d73c587",
 };
