@@ -362,7 +362,7 @@ export function insideOf(redlock: Redlock, action: string): Inside {
   const inside = openClient(redlock);
   if (inside) return inside;
   const not = "no Proxy of one, and no method without its client";
-  throw typeError(action, `it needs a Redlock of this package itself: ${not}`);
+  throw typeError(action, `it needs a Redlock of this copy of the package: ${not}`);
 }
 
 /** The key of a resource, and how long each node has to answer about it. */

@@ -154,7 +154,7 @@ for (
       const { message } = await assertRejects<TypeError>(call, TypeError);
       assertEquals(
         message,
-        `Cannot ${attempt} as it needs a Redlock of this package itself: no Proxy of one, and no method without its client`,
+        `Cannot ${attempt} as it needs a Redlock of this copy of the package: no Proxy of one, and no method without its client`,
       );
     }
     await redlock.close();

@@ -16,7 +16,7 @@ for (const [attempt, call] of Object.entries(CALLS)) {
       const error = await assertRejects(() => call(wrong as Redlock), TypeError);
       assertEquals(
         error.message,
-        `Cannot ${attempt} as it needs a Redlock of this package itself: no Proxy of one, and no method without its client`,
+        `Cannot ${attempt} as it needs a Redlock of this copy of the package: no Proxy of one, and no method without its client`,
       );
     }
   });
