@@ -68,6 +68,9 @@ function restOf(won: Round, atLeastMs: number): () => number {
 export function deleteFormer(adoption: Round): void {
   const { nodeSet: { nodes }, keys, ttlMs, replaces, wanted } = adoption;
   const request = { ...UNREAD, keys, value: replaces!, ttlMs };
+  // One that hung may run the giver's command behind this one, and behind the adoption: it denies
+  // that when it goes on, and is asked again.
+  adoption.onDenied = (nodeIndex) => nodes[nodeIndex].release(request, nodeIndex);
   nodes.forEach((node, nodeIndex) => {
     if (!wanted || adoption.voteOf(nodeIndex) !== "granted") node.release(request, nodeIndex);
   });

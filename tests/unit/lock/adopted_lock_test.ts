@@ -64,6 +64,18 @@ for (
   });
 }
 
+Deno.test("the end of an adopted lock deletes the former value, too, that a node which hung sets only behind it", async () => {
+  const { cluster, given, token } = await handedOver();
+  const away = cluster.nodes[2];
+  away.delete("a");
+  away.replyMs = 50;
+  const lock = await cluster.settle(cluster.redlock.adopt(token));
+  assertEquals(await cluster.settle(lock.release()), true);
+  away.set("a", given.value, TTL_MS); // the giver's command was in another connection
+  await cluster.advance(50);
+  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+});
+
 Deno.test("what undoes an adoption, and what ends it, may be sent for as long as the giver's TTL may last", async () => {
   const lives: number[] = [];
   const note = ([first]: KeyspaceNode[]) => {
