@@ -308,10 +308,13 @@ export class OrderedSender implements CommandSender {
     });
   }
 
+  /** The error of a command that is not sent: says why the node is down. */
   #downError(): ConnectionError {
-    const last = this.#down ? this.#lastError : undefined;
-    const cause = last?.cause ?? last;
-    return connectionError(this.#client.name, "it is down or closed", "not-sent", cause as Error);
+    const last = this.#lastError;
+    if (!last || !this.#down) return this.#error("the node was closed");
+    const { address, message, cause = last } = last;
+    const details = { address, outcome: "not-sent", cause } as const;
+    return new ConnectionError(`${message} (it is down since then)`, details);
   }
 
   #error(why: string, outcome: CommandOutcome = "not-sent"): ConnectionError {
