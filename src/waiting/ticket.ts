@@ -68,7 +68,7 @@ export class Ticket implements QueueTicket {
   readonly #onPosition: () => void;
   /** When the wait of its caller ends, in seconds since 1970 by the shared clock. */
   #endS = 0;
-  /** When it was first sent, by the monotonic clock. */
+  /** When it was first sent, by the monotonic clock; `-Infinity` once a quorum has answered. */
   #firstSentMs = 0;
   /**
    * Where it stands on each node that has put it in its queues, and has been able to notify it
@@ -221,15 +221,16 @@ export class Ticket implements QueueTicket {
   }
 
   /**
-   * A quorum of nodes has the ticket with this score or an earlier one. Now that their clocks are
-   * known, its score is moved back if it was too early: queues that it comes to later believe it.
+   * A quorum of nodes has the ticket with this score or an earlier one. The first time, now that
+   * their clocks are known, its score is moved back if it was too early: queues that it comes to
+   * later believe it. Clocks that are set ahead after that do not cost it its position.
    */
   #agree(score: number): void {
     // mutation: scores-stay-apart
     this.score = Math.max(this.score, score);
-    if (this.agreed) return;
     const leastMs = this.#notifications.clock.at(this.#firstSentMs) - QUEUE_LEAD_MS;
     this.score = Math.max(this.score, Math.round(leastMs * 1_000));
+    this.#firstSentMs = -Infinity;
     this.agreed = true;
   }
 

@@ -37,6 +37,21 @@ Deno.test("a ticket has as its score when its call joined, by the median of the 
   assertEquals(callers.nodes[1].score(callers.ticket), joinedMs * 1_000);
 });
 
+Deno.test("a ticket keeps its position if the nodes' clocks are set ahead and its client is stopped after that", async () => {
+  const callers = await blocked();
+  const { ticket, nodes } = callers;
+  for (const node of nodes) {
+    node.aheadMs = 100_000;
+    node.enqueue("a", "other:1");
+    node.raise("a", "other:1", node.score(ticket) + 50_000_000);
+  }
+  await callers.asksAfter(() => callers.notify(nodes));
+  callers.clock.block(2_000);
+  await callers.asksAfter(() => callers.notify(nodes));
+  await callers.asksAfter(() => callers.notify(nodes));
+  for (const node of nodes) assertEquals(node.queue(), [ticket, "other:1"]);
+});
+
 Deno.test("a ticket whose score a quorum of nodes did not take asks with one that they have the next time", async () => {
   const callers = new Callers({}, 5);
   const { nodes } = callers;
