@@ -77,7 +77,9 @@ export class Pipe {
   /** Takes data, or the end of the stream. */
   push(bytes: Uint8Array | undefined, sink: Sink): void {
     if (this.#closed) return;
-    this.#items.push({ bytes, sink, dueMs: systemClock.monotonicMs() + this.#faults.delayMs });
+    const { delayMs } = this.#faults;
+    const dueMs = delayMs > 0 ? systemClock.monotonicMs() + delayMs : 0;
+    this.#items.push({ bytes, sink, dueMs });
     this.flush();
   }
 
@@ -85,7 +87,9 @@ export class Pipe {
   flush(): void {
     systemClock.clearTimer(this.#timer);
     while (this.#items.length > 0 && !this.#faults.hung) {
-      const freeAtMs = this.#lastMs + this.#lastBytes / this.#faults.bytesPerSecond * 1_000;
+      const sendingMs = this.#lastBytes / this.#faults.bytesPerSecond * 1_000;
+      // Without a fault it does not look at the time, which a test's fake timers may set back.
+      const freeAtMs = sendingMs > 0 ? this.#lastMs + sendingMs : 0;
       const dueMs = Math.max(this.#items[0].dueMs, freeAtMs);
       const waitMs = dueMs - systemClock.monotonicMs();
       if (waitMs > 0) {
