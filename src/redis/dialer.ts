@@ -7,15 +7,9 @@
 import type { GetCredentials } from "../credentials.ts";
 import { backoffMs, SERVER_BACKOFF } from "../time/backoff.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import {
-  closeTransport,
-  type Connect,
-  type ConnectTarget,
-  type TlsOptions,
-  type Transport,
-} from "../transport/transport.ts";
+import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
 import { credentialsOf, type RedisAddress } from "./address.ts";
-import type { CommandQueue, ReplyReceiver } from "./wire.ts";
+import { closeTransport, type CommandQueue, type ReplyReceiver } from "./wire.ts";
 import { type Command, encodeApart } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";

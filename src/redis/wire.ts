@@ -9,7 +9,7 @@
  */
 import type { TimerHandle } from "../time/clock.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import { closeTransport, type Transport } from "../transport/transport.ts";
+import type { Transport } from "../transport/transport.ts";
 import { type DecoderOptions, RespDecoder } from "./decoder.ts";
 import {
   bytesOf,
@@ -476,4 +476,9 @@ export class Wire {
     this.#decoder.stop();
     closeTransport(this.#transport);
   }
+}
+
+/** Closes a stream that is not used any more: how its own `close` ends does not matter. */
+export function closeTransport(transport: Transport): void {
+  (async () => await transport.close())().catch(() => {});
 }

@@ -3,13 +3,7 @@
  *
  * @module
  */
-import {
-  closeTransport,
-  type Connect,
-  type ConnectTarget,
-  type Transport,
-  whenOpen,
-} from "./transport.ts";
+import type { Connect, ConnectTarget, Transport } from "./transport.ts";
 
 type TlsTarget = Extract<ConnectTarget, { kind: "tls" }>;
 
@@ -22,27 +16,32 @@ export const connect: Connect = async (target, { signal }) => {
     case "tls":
       return await connectTls(target, signal);
     case "unix":
-      return await connectUnix(target.path, signal);
+      return await abandonable(Deno.connect({ transport: "unix", path: target.path }), signal);
   }
 };
 
 /**
  * Deno throws the reason of a signal that aborts in the tick in which the stream opens, and leaves
- * the stream open. So it is given a signal that throws nothing.
+ * the stream open. So it is given a signal that throws nothing, and the stream is closed here.
  */
 async function connectTcp(hostname: string, port: number, signal: AbortSignal) {
   const controller = new AbortController();
   controller.signal.throwIfAborted = () => {};
-  const connecting = Deno.connect({ hostname, port, signal: controller.signal });
-  const stream = await whenOpen(connecting, signal, () => controller.abort());
-  stream.setNoDelay(true);
-  stream.setKeepAlive(true);
-  return stream;
-}
-
-function connectUnix(path: string, signal: AbortSignal): Promise<Transport> {
-  const connecting = Deno.connect({ transport: "unix", path }); // it takes no signal
-  return whenOpen(connecting, signal, () => {});
+  const abort = () => controller.abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    const stream = await Deno.connect({ hostname, port, signal: controller.signal });
+    if (signal.aborted) {
+      stream.close();
+    } else {
+      stream.setNoDelay(true);
+      stream.setKeepAlive(true);
+    }
+    return stream;
+  } finally {
+    signal.removeEventListener("abort", abort);
+    signal.throwIfAborted();
+  }
 }
 
 async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<Transport> {
@@ -53,14 +52,44 @@ async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<Trans
     const node = await import("./node.ts");
     return await node.connect(target, { signal });
   }
-  const plain = await connectTcp(hostname, port, signal);
-  let stream: Transport = plain; // an invalid name leaves it open
-  const securing = async () => {
-    const options = { hostname: tls.serverName ?? hostname, caCerts: tls.caCerts };
-    const secured = stream = await Deno.startTls(plain, options);
+  let stream: Deno.TcpConn | Deno.TlsConn = await connectTcp(hostname, port, signal);
+  const close = () => closeQuietly(stream);
+  signal.addEventListener("abort", close, { once: true });
+  const options = { hostname: tls.serverName ?? hostname, caCerts: tls.caCerts };
+  try {
+    stream = await Deno.startTls(stream, options); // an invalid name leaves it open
     signal.throwIfAborted();
-    await secured.handshake(); // so that a refused certificate fails the connection, not a command
-    return secured;
-  };
-  return await whenOpen(securing(), signal, () => closeTransport(stream));
+    await stream.handshake(); // so that a refused certificate fails the connection, not a command
+    return stream;
+  } catch (error) {
+    close();
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    signal.removeEventListener("abort", close);
+  }
+}
+
+function closeQuietly(stream: Transport): void {
+  try {
+    stream.close();
+  } catch {
+    // It is closed already, or the TLS stream owns it.
+  }
+}
+
+/**
+ * Adds a signal to a call without one: rejects on abort, and closes the stream if it opens later.
+ */
+function abandonable<Stream extends Transport>(
+  connecting: Promise<Stream>,
+  signal: AbortSignal,
+): Promise<Stream> {
+  return new Promise((resolve, reject) => {
+    const abandon = () => reject(signal.reason);
+    signal.addEventListener("abort", abandon, { once: true });
+    connecting.then((stream) => {
+      if (signal.aborted) stream.close();
+      resolve(stream);
+    }, reject).finally(() => signal.removeEventListener("abort", abandon));
+  });
 }

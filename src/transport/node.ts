@@ -9,14 +9,7 @@
  */
 import type { LookupFunction, Socket } from "node:net";
 import type { ConnectionOptions, SecureContext } from "node:tls";
-import {
-  type Connect,
-  type ConnectTarget,
-  type OnChunk,
-  type TlsOptions,
-  type Transport,
-  whenOpen,
-} from "./transport.ts";
+import type { Connect, ConnectTarget, OnChunk, TlsOptions, Transport } from "./transport.ts";
 
 type TlsTarget = Extract<ConnectTarget, { kind: "tls" }>;
 
@@ -42,9 +35,19 @@ const KEEP_ALIVE_DELAY_MS = 30_000;
  */
 export const connect: Connect = async (target, { signal }) => {
   const open = await opener(target);
-  signal.throwIfAborted();
-  const stream = new NodeTransport(target, open);
-  return await whenOpen(stream.opened, signal, () => stream.close());
+  return await new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const stream = new NodeTransport(target, open);
+    const abandon = () => {
+      stream.close();
+      reject(signal.reason);
+    };
+    signal.addEventListener("abort", abandon, { once: true });
+    stream.opened.then(() => resolve(stream as CallingTransport as Transport), (error) => {
+      stream.close();
+      reject(error);
+    }).finally(() => signal.removeEventListener("abort", abandon));
+  });
 };
 
 /** What the client calls of a stream that calls back. */
@@ -58,8 +61,7 @@ interface Reader {
 
 /** Passes on what a socket reads and writes by callbacks alone. */
 class NodeTransport implements CallingTransport {
-  /** The stream, once it is open. */
-  readonly opened: Promise<Transport>;
+  readonly opened: Promise<void>;
   readonly #socket: Socket;
   /**
    * Bytes that arrived while there was no reader; the socket is paused as long as there are any.
@@ -72,9 +74,7 @@ class NodeTransport implements CallingTransport {
   constructor(target: ConnectTarget, open: Opener) {
     this.#socket = open((count, buffer) => this.#onData(buffer, count));
     this.opened = new Promise((resolve, reject) => {
-      this.#socket.once(target.kind === "tls" ? "secureConnect" : "connect", () => {
-        resolve(this as CallingTransport as Transport);
-      });
+      this.#socket.once(target.kind === "tls" ? "secureConnect" : "connect", () => resolve());
       this.#socket.on("error", (error: unknown) => {
         this.#error = lastError(error);
         reject(this.#error);
@@ -85,6 +85,7 @@ class NodeTransport implements CallingTransport {
         reject(this.#error ?? new Error("the socket was closed"));
       });
     });
+    this.opened.catch(() => {}); // the caller may have aborted before
   }
 
   receive(onChunk: OnChunk, onEnd: (error?: unknown) => void): void {

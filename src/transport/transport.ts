@@ -1,6 +1,6 @@
 /**
- * The seam between the client and the runtime: what a stream must be able to do, and how those of
- * the runtimes are waited for and closed.
+ * The seam between the client and the runtime: what a stream must be able to do. These are types
+ * alone: in the npm package each transport is a file of its own, and Deno's imports no shared one.
  *
  * @module
  */
@@ -96,36 +96,3 @@ export type Connect = (
   target: ConnectTarget,
   options: { signal: AbortSignal },
 ) => Promise<Transport>;
-
-/** Closes a stream that is not used any more: how its own `close` ends does not matter. */
-export function closeTransport(transport: Transport): void {
-  (async () => await transport.close())().catch(() => {});
-}
-
-/**
- * Waits until a stream is open. Rejects as soon as `signal` aborts, and closes a stream that opens
- * afterwards.
- *
- * @param opening The stream, once it is open.
- * @param signal Ends the wait; it has not aborted yet.
- * @param giveUp Called if the wait fails or is ended: closes what may be open by then, and does
- * nothing if it is called again.
- */
-export function whenOpen<Stream extends Transport>(
-  opening: Promise<Stream>,
-  signal: AbortSignal,
-  giveUp: () => void,
-): Promise<Stream> {
-  return new Promise((resolve, reject) => {
-    const fail = (error: unknown) => {
-      giveUp();
-      reject(error);
-    };
-    const abandon = () => fail(signal.reason);
-    signal.addEventListener("abort", abandon, { once: true });
-    opening.then((stream) => {
-      if (signal.aborted) closeTransport(stream);
-      resolve(stream);
-    }, fail).finally(() => signal.removeEventListener("abort", abandon));
-  });
-}

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { type Connect, type ConnectTarget, type Transport, whenOpen } from "./transport.ts";
+import type { Connect, ConnectTarget, Transport } from "./transport.ts";
 
 /** The part of the platform's socket that is used here. */
 interface Socket {
@@ -41,7 +41,20 @@ export const connect: Connect = async (target, { signal }) => {
   signal.throwIfAborted();
   const socket = openSocket(sockets, reachable);
   const stream = new WorkersTransport(socket);
-  return await whenOpen(socket.opened.then(() => stream), signal, () => stream.close());
+  let abandon: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abandon = () => reject(signal.reason);
+    signal.addEventListener("abort", abandon, { once: true });
+  });
+  try {
+    await Promise.race([socket.opened, aborted]);
+    return stream;
+  } catch (error) {
+    stream.close();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", abandon!);
+  }
 };
 
 /** Replaces `listen` of `node_listener.ts`; rejects, because workers cannot listen. */
