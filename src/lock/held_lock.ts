@@ -381,14 +381,13 @@ export class HeldLock extends TimerEntry {
     const nowMs = this.#nowMs;
     if (this.remainingMs(nowMs) <= expiryMarginMs(this.#validityMs)) return this.#runOut();
     // mutation: extended-by-monotonic-clock-alone
-    if (this.#extendMs <= nowMs) {
-      if (this.#handle && !this.#handle.deref()) {
-        return this.lose("forgotten", new Error("nobody has the lock or its signal any more"));
-      }
-      this.#extendMs = Infinity;
-      this.inContext(() => this.#extend!(this));
+    if (this.#extendMs > nowMs) return this.#schedule();
+    if (this.#handle && !this.#handle.deref()) {
+      return this.lose("forgotten", new Error("nobody has the lock or its signal any more"));
     }
-    this.#schedule();
+    this.#extendMs = Infinity;
+    this.#schedule(); // first, because a node that is asked may close the client
+    this.inContext(() => this.#extend!(this));
   }
 
   override onStepped(): void {

@@ -129,20 +129,26 @@ for (const [does, types] of Object.entries(ACTS) as [keyof typeof ACTS, readonly
 
 const OPERATIONS = ["acquire", "extend", "release", "raiseCounters", "inspect"] as const;
 
-for (const operation of OPERATIONS) {
-  for (const number of [0, 1, 2]) {
+/** Has a node close the client when it is asked for something; returns what waits for that. */
+function closeWhenAsked(cluster: Cluster, number: number, operation: string) {
+  let closing: Promise<void> | undefined;
+  const node = cluster.nodes[number] as unknown as Record<string, (...args: unknown[]) => unknown>;
+  const asked = node[operation];
+  node[operation] = (...args) => {
+    const answer = asked.apply(node, args);
+    closing ??= cluster.redlock.close();
+    return answer;
+  };
+  return () => closing!;
+}
+
+for (const number of [0, 1, 2]) {
+  for (const operation of OPERATIONS) {
     Deno.test(`close() by node ${number} while it is asked to ${operation} leaves no key on any node`, async () => {
       const cluster = new Cluster(3, { fencing: true });
-      const { redlock, nodes } = cluster;
+      const { redlock } = cluster;
       cluster.nodes[2].count("a", 2 ** 52); // the counters do not agree at first
-      let closing: Promise<void> | undefined;
-      const node = nodes[number] as unknown as Record<string, (...args: unknown[]) => unknown>;
-      const asked = node[operation];
-      node[operation] = (...args) => {
-        const answer = asked.apply(node, args);
-        closing ??= redlock.close();
-        return answer;
-      };
+      const closing = closeWhenAsked(cluster, number, operation);
       const ask = async () => {
         const lock = await redlock.acquire("a");
         await lock.extend();
@@ -150,9 +156,18 @@ for (const operation of OPERATIONS) {
         await lock.release();
       };
       const calls = [ask(), redlock.acquire("b"), redlock.tryAcquire("c")];
-      await expectEnd(cluster, calls, () => closing!);
+      await expectEnd(cluster, calls, closing);
     });
   }
+
+  Deno.test(`close() by node ${number} while a lock extends itself leaves no key on any node`, async () => {
+    const cluster = new Cluster(3, { autoExtend: true, onEvent: undefined });
+    const lock = await cluster.lock({}, "a");
+    const closing = closeWhenAsked(cluster, number, "extend");
+    await cluster.advance(TTL_MS / 2);
+    assert(!lock.held);
+    await expectEnd(cluster, [], closing);
+  });
 }
 
 for (const [how, at] of [["abort", "attempt"], ["abort", "acquired"], ["close", "acquired"]]) {

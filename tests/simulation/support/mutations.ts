@@ -61,7 +61,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "small-gains-forgotten": [always, "small gains of the wall clock are forgotten each time"],
   "steps-unnoticed": [never, "the wheel does not notice steps of the wall clock"],
   "extended-by-monotonic-clock-alone": [
-    becomes("this.#extendMs <= this.client.wheel.clock.monotonicMs()"),
+    becomes("this.#extendMs > this.client.wheel.clock.monotonicMs()"),
     "extensions are due by the monotonic clock alone",
   ],
   // The end of a lock.
