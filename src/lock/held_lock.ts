@@ -312,11 +312,11 @@ export class HeldLock extends TimerEntry {
    * value back, so that another call can adopt it.
    */
   withdraw(): void {
-    if (this.held && this.round.replaces !== undefined) {
-      undoAttempt(this.round); // first, so that its end does not delete the former value
-      this.handOver();
-    } else {
+    if (this.round.replaces === undefined) {
       this.release(0).catch(() => {}); // an event reports the failure
+    } else {
+      undoAttempt(this.round); // first, so that its end does not delete the former value
+      this.#handOver();
     }
   }
 
@@ -340,11 +340,16 @@ export class HeldLock extends TimerEntry {
    * @throws {TypeError} If it is in shared mode, or a node does not support adopting.
    */
   handOver(): HandedOver {
-    const { resources, settings: { onEvent, atLeastMs }, round } = this;
+    const { resources, round } = this;
     const unable = this.client.nodes.find(({ adopt }) => !adopt); // nobody could have it then
     const why = round.mode ? "it is in shared mode" : unable && `${unable.name} cannot adopt`;
     if (why) throw new TypeError(`Cannot hand over ${lockName(resources)} as ${why}`);
     this.throwIfOver("hand over");
+    return this.#handOver();
+  }
+
+  #handOver(): HandedOver {
+    const { resources, settings: { onEvent, atLeastMs }, round } = this;
     // mutation: giver-keeps-holding
     this.#endAs("handed over");
     this.#released = Promise.resolve(false);

@@ -12,6 +12,7 @@ import {
   TTL_MS,
   VALIDITY_MS,
 } from "../../support/cluster.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
 
 /** Two keys, and the value of a third one that is not locked. */
 const PAIR = ["a", "b"];
@@ -191,6 +192,22 @@ test.handedOver("adopt() rejects at once when its signal aborts while it looks w
   cluster.clock.setTimer(() => controller.abort(REASON), 1);
   const error = await cluster.rejection(cluster.redlock.adopt(token, { signal }), 1);
   assertEquals(error, REASON);
+});
+
+test.handedOver("adopt() rejects with the reason of its signal if the validity ends while the lock is given back", async ({ cluster, given, token }) => {
+  const { clock, redlock } = cluster;
+  const controller = new AbortController();
+  const onEvent = ({ type }: RedlockEvent) => {
+    if (type !== "acquired") return;
+    controller.abort(REASON);
+    const nowMs = clock.monotonicMs();
+    let looks = 0;
+    clock.monotonicMs = () => nowMs + (looks++ > 0 ? VALIDITY_MS : 0);
+  };
+  const { signal } = controller;
+  const adopting = redlock.adopt(token, { signal, onEvent }).catch((error) => error);
+  await runMicrotasks();
+  assertEquals([await adopting, cluster.holders()], [REASON, Array(3).fill(given.value)]);
 });
 
 Deno.test("adopt() frees a node of a lock that somebody else holds, unless atLeastMs keeps it", async () => {
