@@ -58,14 +58,15 @@ return failure or KEYS[2] and replies or replies[1]`,
 /**
  * Takes the value off the keys: deletes those that hold it, and those whose last reader it was.
  * Takes the ticket out of the queues, if the lock was waited for; or, if there is a score because
- * its client waits on, puts it back if a key held the value. Notifies of each key that is free the
- * next waiter, and of each that readers hold those that may enter; but not the ticket that is put
- * back: it has just asked. Returns 0 if a key did not hold the value, 1 if all did, 2 if all did
- * and others wait.
+ * its client waits on, puts it back if a key held the value. Notifies the next waiter of each key
+ * that is free, but not the ticket that is put back: it has just asked. If readers hold a key that
+ * the value or the ticket has left, notifies those that may enter; if neither has, nothing has
+ * changed for them. Returns 0 if a key did not hold the value, 1 if all did, 2 if all did and
+ * others wait.
  *
  * A ticket for a pool is in the queues of all its keys, but only one key held the value: that is
- * enough for 1 or 2. Of the other keys, it notifies somebody only if the ticket has left the queue:
- * else the first in it has been notified before.
+ * enough for 1 or 2. Of the other keys, too, it notifies somebody only if the ticket has left the
+ * queue: else the first in it has been notified before.
  */
 export const RELEASE_QUEUED: ScriptOperation<Release> = {
   kind: "release",
@@ -101,7 +102,8 @@ for index, key in ipairs(KEYS) do
   failure = failure or type(holds[index]) == 'table' and holds[index]
 end`,
     // Takes the ticket out of the queues; or with its score, if it has had a key, puts it back.
-    // Notifies who may be next; of a pool only where the value or the ticket has left.
+    // Notifies who may be next where the value or the ticket has left; and, unless it is a pool,
+    // where a key was free.
     () =>
       `local pooled, waiting = ticket and ticket:sub(-1) == '.', false
 for index, key in ipairs(KEYS) do
@@ -112,16 +114,14 @@ for index, key in ipairs(KEYS) do
   elseif count > 0 and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
     redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
   end
-  if hasLeft or not pooled then
-    if not holds[index] then
-      waiting = ensureTurn(key, held[index], score and own) > 0 or waiting
-    elseif holds[index] == 'hasp:shared' then
-      waiting = notifyReaders(key, own) or waiting
-    end
+  if not holds[index] and (hasLeft or not pooled) then
+    waiting = ensureTurn(key, held[index], score and own) > 0 or waiting
+  elseif holds[index] == 'hasp:shared' and hasLeft then
+    waiting = notifyReaders(key, own) or waiting
   end
 end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "84c928c1d1ab72d2862c795926d593f50d73c587",
+  sha1: "85d915787a34178371bc09ec849766b774cc7173",
 };

@@ -223,7 +223,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
       "if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return reply end",
       "do return reply end",
     ],
-    ["if hasLeft or not pooled then", "if false then"],
+    ["if not holds[index] and (hasLeft or not pooled) then", "if false then"],
   ],
   "group-notifies-nobody": [
     "releases of one tick notify nobody",
