@@ -76,18 +76,8 @@ export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
 }
 
 /**
- * By the option or the call that needs it: the method without which a node is unable to do it.
- * `leaveQueue` shows a node of this library, and each of these has the guard.
- */
-const ABILITIES = [
-  ["fencing", "raiseCounters"],
-  ["adopt", "adopt"],
-  ["list", "keys"],
-  ["restartGuardMs", "leaveQueue"],
-] as const;
-
-/**
- * Checks that every node is able to do what a call needs.
+ * Checks that every node is able to do what a call needs. `leaveQueue` shows a node of this
+ * library, and each of these has the guard.
  *
  * @param action What fails otherwise, for messages: `acquire lock`.
  * @param nodes The nodes.
@@ -96,13 +86,19 @@ const ABILITIES = [
  */
 export function checkAbilities(
   action: string,
-  nodes: readonly Pick<QuorumNode, "name" | typeof ABILITIES[number][1]>[],
-  needs: { readonly [Name in typeof ABILITIES[number][0]]?: boolean | number },
+  nodes: readonly Pick<QuorumNode, "name" | "raiseCounters" | "adopt" | "keys" | "leaveQueue">[],
+  needs: { fencing?: boolean; adopt?: boolean; list?: boolean; restartGuardMs?: number },
 ): void {
   const { fencing, adopt, list, restartGuardMs } = needs;
   if (!fencing && !adopt && !list && !restartGuardMs) return; // most calls; the loop allocates
-  for (const [ability, method] of ABILITIES) {
-    const unable = needs[ability] ? nodes.find((node) => !node[method]) : undefined;
-    if (unable) throw typeError(action, `node ${unable.name} does not support '${ability}'`);
+  for (const node of nodes) {
+    const lacking = fencing && !node.raiseCounters
+      ? "fencing"
+      : adopt && !node.adopt
+      ? "adopt"
+      : list && !node.keys
+      ? "list"
+      : restartGuardMs && !node.leaveQueue && "restartGuardMs";
+    if (lacking) throw typeError(action, `node ${node.name} does not support '${lacking}'`);
   }
 }

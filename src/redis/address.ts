@@ -226,7 +226,7 @@ function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
  * Characters that a host name cannot contain: it would be displayed, and looked up, as something
  * else.
  */
-const NOT_IN_HOSTNAMES = /[\0-\x20\x7f%/@[\]?#\\:,]/u;
+const NOT_IN_HOSTNAMES = /[\0-\x20\x7f%/@[\]?#\\:,;]/u;
 
 /** A host name or IP address; an IPv6 address is in brackets. */
 function hostOf({ hostname }: URL): string {
@@ -292,18 +292,18 @@ function decode(text: string, part: string): string {
 function reasonInText(text: string): string | undefined {
   const [, scheme, rest] = SCHEME.exec(text) ?? [];
   if (scheme === undefined) {
-    return "its scheme is missing: it must begin with 'redis://', without quotes around it";
+    return "its scheme is missing: it must begin with 'redis://', without quotes";
   }
   if (scheme.toLowerCase() === "redis+unix") return rest.startsWith("/") ? undefined : UNIX_RULE;
   if (!TCP_SCHEMES[`${scheme.toLowerCase()}:`]) return undefined;
   const [authority] = rest.split(/[/?#]/u, 1);
   const at = rest.lastIndexOf("@");
+  const host = authority.slice(at + 1);
+  if (/[,;\s]/u.test(host) || /;\s*\w+:\/\//u.test(rest)) {
+    return "each address of a list must begin with 'redis://', after a comma or white space";
+  }
   if (authority.length < at) {
     return `its credentials must be percent-encoded: they contain '${rest[authority.length]}'`;
-  }
-  const host = authority.slice(at + 1);
-  if (/[,;\s]/u.test(host)) {
-    return "each address of a list must begin with 'redis://', after a comma or white space";
   }
   if (!host.startsWith("[") && host.split(":").length > 2) {
     return "its IPv6 address must be in brackets, such as 'redis://[::1]:6379'";

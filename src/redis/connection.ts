@@ -102,15 +102,21 @@ export interface ConnectionOptions
 }
 
 /**
- * What may be wrong if no connection was ever accepted, by what the runtimes say. A server with TLS
- * ends a connection when it gets plain text; one without waits for the rest, or answers in plain
- * text.
+ * What may be wrong if no connection was ever accepted, by its kind and what became of it. A server
+ * with TLS ends a connection when it gets plain text; one without waits for the rest, or answers in
+ * plain text.
  */
-const HINTS: readonly (readonly [kind: string, says: RegExp, hint: string])[] = [
-  ["tcp", /reset|closed/iu, "a server with TLS needs rediss://"],
-  ["tls", /^no answer|wrong.version|InvalidContentType/iu, "a server without TLS needs redis://"],
-  ["tls", /self.signed|unable to|UnknownIssuer/iu, "its authority must be in 'tls.caCerts'"],
-  ["tcp", /^Cannot read reply/u, "it may be no Redis server"],
+const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
+  [/^tcp was lost: .*(reset|closed)/iu, "a server with TLS needs rediss://"],
+  [
+    /^tls could.*(: no answer|wrong.version|InvalidContentType)/iu,
+    "a server without TLS needs redis://",
+  ],
+  [
+    /^tls could.*(self.signed|unable to (get|verify)|UnknownIssuer)/iu,
+    "its authority must be in 'tls.caCerts'",
+  ],
+  [/^tcp was lost: .* a reply begins/u, "it may be no Redis server"],
 ];
 
 /** The state of a connection; see the module. */
@@ -388,12 +394,11 @@ export class Connection implements WireOwner, DialerOwner {
   }
 
   /** One of {@linkcode HINTS}. A subscription is behind another connection, which works. */
-  #hint(cause: unknown, why: string): string {
+  #hint(what: string): string {
     const { address: { target }, awaited } = this.#dialer;
-    const asked = !this.#known && awaited === "answer" && !this.#options.takesMessage;
-    if (!asked || cause instanceof ReplyError) return "";
-    const found = HINTS.find(([kind, says]) => kind === target.kind && says.test(why));
-    return found ? ` (${found[2]})` : "";
+    if (this.#known || awaited !== "answer" || this.#options.takesMessage) return "";
+    const [, hint] = HINTS.find(([pattern]) => pattern.test(`${target.kind} ${what}`)) ?? [];
+    return hint ? ` (${hint})` : "";
   }
 
   #error(
@@ -404,7 +409,8 @@ export class Connection implements WireOwner, DialerOwner {
     const { name: address, secrets } = this.#dialer.address;
     // The names in a certificate are text of the server too.
     const why = cause === undefined ? "" : printable(messageOf(cause).trim(), secrets);
-    const whole = `Connection to ${address} ${what}${this.#hint(cause, why)}${why && `: ${why}`}`;
+    const hint = this.#hint(`${what}: ${why}`);
+    const message = `Connection to ${address} ${what}${hint}${why && `: ${why}`}`;
     const details = {
       address,
       outcome,
@@ -412,6 +418,6 @@ export class Connection implements WireOwner, DialerOwner {
       endedEarly: cause === undefined ? 0 : this.#dialer.endedEarly,
       passes: this.#options.credentials !== undefined && cause instanceof ReplyError,
     };
-    return stackless(() => new ConnectionError(whole, details));
+    return stackless(() => new ConnectionError(message, details));
   }
 }

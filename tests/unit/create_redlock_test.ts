@@ -136,7 +136,7 @@ Deno.test("createRedlock() refuses what is no address, names its place, and show
       [
         "",
         "addresses[1]",
-        "its scheme is missing: it must begin with 'redis://', without quotes around it",
+        "its scheme is missing: it must begin with 'redis://', without quotes",
       ],
       [6379, "addresses[1]", `${FORMS}: current type is 'number'`],
       [undefined, "addresses[1]", `${FORMS}: current type is 'undefined'`],

@@ -138,7 +138,7 @@ const SCHEMES = "its scheme must be 'redis', 'rediss', 'valkey', 'valkeys' or 'r
 
 /** Reasons, and for each the addresses that it refuses and what is shown of them. */
 const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?: string])[]>> = {
-  "its scheme is missing: it must begin with 'redis://', without quotes around it": [
+  "its scheme is missing: it must begin with 'redis://', without quotes": [
     ['"redis://:hunter2@host:6379"', "host:6379"],
     ["'redis://host'"],
     [""],
@@ -162,6 +162,8 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
     ["redis://a,b", "redis://a"],
     ["redis://:hunter2@a:1,b:2", "redis://a:1"],
     ["redis://:hunter2@a:1;redis://b:2", "redis://a:1"],
+    ["redis://:hunter2@a:1; redis://:hunter2@b:2", "redis://b:2"],
+    ["redis://a;b", "redis://a"],
   ],
   "it has both a 'path' and 'tls'": [[{ path: "/r.sock", tls: true }]],
   "its host is missing": [["redis://"]],
