@@ -52,13 +52,13 @@ import { keepsSignals } from "../time/clock.ts";
 import { OwnContext } from "../time/own_context.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
 import { lostText, warnOnce } from "../console_warnings.ts";
-import { driftMs, expiryMarginMs, validityMs } from "../time/validity.ts";
+import { expiryMarginMs, validityMs } from "../time/validity.ts";
 
 /** The share of the TTL after which a lock is extended. */
 export const EXTEND_AFTER_FACTOR = 1 / 3;
 /**
- * The share of the validity from which on a delay counts as its end: holder and extensions have the
- * rest.
+ * If the process stood still, or the clocks were stepped, for this share of the validity or longer,
+ * the lock is said to be lost because of that.
  */
 const DELAY_FACTOR = 1 / 4;
 /** The extensions of a lock that has none. */
@@ -83,14 +83,16 @@ export class HeldLock extends TimerEntry {
    */
   #end: "released" | "handed over" | LockLostError | undefined;
   /**
-   * The start of the round that won it, or of the last extension, and the validity from then on.
+   * The start of the round that won it, or of the last extension, and the TTL and the validity from
+   * then on.
    */
   #startMs: number;
+  #ttlMs: number;
   #validityMs: number;
   /**
-   * The extensions that have begun since the last one that succeeded, in this order, without those
-   * that were given up; of those that are settled, only the last. The last of all says why the lock
-   * is lost, and the next one goes ahead of the crowd.
+   * The extensions that have begun since the last one that succeeded, in this order: those under
+   * way, and the last that is settled. The last of all says why the lock is lost; and if there
+   * is one, the next goes ahead of the crowd.
    */
   tries: readonly Round[] = NONE;
   /** What extends it, if it extends itself, and when next, by the continuous clock. */
@@ -134,6 +136,7 @@ export class HeldLock extends TimerEntry {
     this.round = round;
     // mutation: validity-from-the-answers-on
     this.#startMs = round.startMs;
+    this.#ttlMs = settings.ttlMs;
     this.#validityMs = settings.validityMs;
     this.#extend = extend;
     this.#extendMs = extend ? round.startMs + settings.ttlMs * EXTEND_AFTER_FACTOR : Infinity;
@@ -163,11 +166,11 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
-   * Until when a quorum of nodes has the keys by what the lock claims, by the continuous clock: the
-   * drift is over, too.
+   * When the TTL is over, by the continuous clock: until then a quorum of nodes has the keys, give
+   * or take the drift.
    */
   get keysEndMs(): number {
-    return this.endMs + driftMs(this.#validityMs, this.settings.driftFactor);
+    return this.#startMs + this.#ttlMs;
   }
 
   /**
@@ -234,10 +237,10 @@ export class HeldLock extends TimerEntry {
   /**
    * Its caller gets it, or the routine that uses it: from here on it waits in the timer wheel.
    *
-   * @param handle What the caller gets. If the lock extends itself, it ends in place of an
-   * extension once this is garbage, which its signal keeps: nobody could release it then. But it
-   * goes on in Deno before 2.8, which collects a lent signal that has listeners; and in workers
-   * whose timers are numbers, of which that is not known.
+   * @param handle What the caller gets; its signal keeps it alive. If the lock extends itself, it
+   * ends in place of an extension once this is garbage: nobody could release it then. But not in
+   * Deno before 2.8, which collects a lent signal even if it has listeners, nor in workers whose
+   * timers are numbers, which may do so.
    */
   deliver(handle?: object): void {
     if (handle && this.#extend && keepsSignals()) this.#handle = new WeakRef(handle);
@@ -260,8 +263,8 @@ export class HeldLock extends TimerEntry {
 
   /**
    * Looks at the clocks, and takes the validity of an extension that a quorum granted in time,
-   * unless the old one reaches further (step 7). Of the {@linkcode tries}, those go that say no
-   * more why the lock may be lost.
+   * unless the old one reaches further (step 7). Removes from {@linkcode tries} what no longer says
+   * why the lock may be lost.
    *
    * @returns Whether the extension succeeded.
    */
@@ -283,6 +286,7 @@ export class HeldLock extends TimerEntry {
     if (startMs + newMs <= this.endMs) return true;
     // mutation: extended-validity-from-the-answers-on
     this.#startMs = startMs;
+    this.#ttlMs = ttlMs;
     this.#validityMs = newMs;
     this.#schedule();
     return true;

@@ -18,7 +18,7 @@ test.locked("Lock.held and remainingMs() are read from the clock at the moment o
 });
 
 for (const [ttlMs, endMs] of [[10, 5], [100, 93], [500, 469], [1_000, 963], [60_000, 59_373]]) {
-  Deno.test(`Lock of ${ttlMs} ms aborts its signal ${endMs} ms after it began`, async () => {
+  Deno.test(`Lock of ${ttlMs} ms aborts its signal ${endMs} ms after it began, and takes its keys back when its TTL is over`, async () => {
     const { cluster, lock } = await locked(3, { ttlMs });
     const { signal } = lock;
     await cluster.advance(endMs - 1);
@@ -29,8 +29,10 @@ for (const [ttlMs, endMs] of [[10, 5], [100, 93], [500, 469], [1_000, 963], [60_
     assertEquals(signal.reason.message, 'Cannot keep lock "a": its validity has ended');
     assertEquals([signal.reason.code, signal.reason.resources], ["LOCK_LOST", ["a"]]);
     assertEquals((signal.reason.cause as Error).message, "its validity has ended");
-    await cluster.advance(ttlMs - endMs);
-    assertEquals(cluster.wheel.size, 0);
+    await cluster.advance(ttlMs - endMs - 1);
+    assertEquals(cluster.asked("release"), [0, 0, 0]);
+    await cluster.advance(1);
+    assertEquals([cluster.asked("release"), cluster.wheel.size], [[1, 1, 1], 0]);
   });
 }
 
