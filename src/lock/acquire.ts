@@ -65,6 +65,9 @@
  * one of several keys in `pool.ts`, and readers beside each other in
  * `redis_node/scripts/readers.ts`.
  *
+ * Read on in `lock_call.ts` (a call and what it waits for), `held_lock.ts`, `renewal.ts`,
+ * `release.ts`, and in `lock.ts` and `lock_signal.ts` (the handle); the others stand alone.
+ *
  * `tests/simulation` checks the claim on every run (`mutual-exclusion`, `handle-truth`), and
  * `tests/simulation/support/mutations.ts` breaks the steps one by one to show that the checkers
  * notice.
@@ -103,9 +106,8 @@ const REASONS = {
 } as const;
 
 /**
- * Makes attempts until one wins the lock or the wait is over. A call that may wait queues up:
- * only the first call of this client for the same keys asks the nodes, and while the client holds
- * the lock none does.
+ * Makes attempts until one wins the lock or the wait is over. A call that may wait queues up behind
+ * the earlier calls of this client and their locks (`local_queues.ts`).
  *
  * @returns The lock; `undefined` if others hold it and the call was only to try.
  * @throws {LockHeldError} If others hold it when the wait is over.
@@ -135,12 +137,13 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
     }
   } catch (error) {
     const pausing = error instanceof QuorumError && client.noteNoQuorum();
-    if (pausing) await pausing; // else the listener is called in the tick of the last answer
+    // not without a pause: the listener is to be called in the tick of the last answer
+    if (pausing) await pausing;
     return endWithout(call, error);
   } finally {
     client.endCall();
   }
-  call.throwIfEnded(held.round);
+  call.throwIfEnded(held.round); // not as `denied`: `acquired` and `released` were emitted
   const lock = new Lock(held);
   // `runUsing` delivers it, and releases it, even if the routine drops it
   if (call.purpose !== "use") held.deliver(lock);
@@ -225,9 +228,10 @@ function conclude(call: LockCall, round: Round): HeldLock | undefined {
   const { client, settings, resources, pool, adopts, attempts: attempt } = call;
   const { validityMs, autoExtend = call.purpose === "use", onEvent } = settings;
   if (adopts) round.ttlMs = Math.max(round.ttlMs, adopts.ttlMs); // it shortens no TTL
-  const { decision, elapsedMs, keys, counts } = round; // step 3: it looks at the clocks
-  // mutation: granted-too-late
+  const { decision, keys, counts } = round;
+  const { elapsedMs } = round; // step 3: it looks at the clocks
   // else its holder would be notified of the end at once
+  // mutation: granted-too-late
   const inTime = validityMs - elapsedMs > expiryMarginMs(validityMs);
   // mutation: accepted-in-its-cooldown
   const cools = !adopts && client.cooldownLeftMs(keys) > 0; // it may have begun meanwhile

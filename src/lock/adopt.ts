@@ -1,15 +1,15 @@
 /**
  * Adopting a lock that another client has handed over: an acquisition with another condition.
  *
- * **Why it excludes.** A node grants it only if all keys hold the value of the hand-over token, and
- * gives them the attempt's own, new one. So steps 1 to 4 of the argument in `acquire.ts` hold for
- * it as they are: a key has one value at a time. The former holder's handle has ended before the
- * token exists (step 6). Its undo gives back the old value where a key holds the attempt's own,
- * which takes nothing from a held lock (step 5) and lets no other handle be held, because no handle
- * with the old value is left. For the same reason the end of an adopted lock, and an adoption that
- * can never succeed, may delete the old value. While the lock is held, a node that still has it
- * adopts the lock after an extension: that is a fill-in (step 6), takes away a value that no handle
- * has, and counts for nothing in that round.
+ * **Why it excludes.** The steps are those of the argument in `acquire.ts`.
+ *
+ * 1. A node grants it only if all keys hold the value of the hand-over token, the *old* one, and
+ *    gives them the attempt's own, new one. A key has one value at a time: so steps 1 to 4 hold.
+ * 2. No handle has the old value: the former holder's has ended before the token exists (step 6).
+ * 3. So an undo may give the old value back, where a key holds the attempt's own (step 5). The end
+ *    of an adopted lock, and an adoption that can never succeed, may delete it.
+ * 4. While the lock is held, a node that still has the old value adopts the lock after an
+ *    extension. That is a fill-in (step 6), and counts for nothing in that round.
  *
  * Several clients that adopt one lock at once may split the vote. So each gives back what it took
  * and tries again after a random pause. One that has a quorum has taken the old value from so many

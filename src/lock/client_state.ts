@@ -19,7 +19,7 @@ import { LocalQueues } from "../waiting/local_queues.ts";
  * half a second.
  */
 const CLOSE_TIMEOUT_MS = 2_000;
-/** How much longer nodes may take for each lock that is held then, in milliseconds. */
+/** How much longer nodes may take for each timer, in milliseconds: most are those of held locks. */
 const CLOSE_TIMEOUT_MS_PER_LOCK = 0.1;
 
 /** Of so many calls that too few nodes answered, one waits for a tick of the event loop. */

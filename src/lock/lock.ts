@@ -79,7 +79,7 @@ export class Lock implements AsyncDisposable {
 
   /** The locked resources, in the order of the call. */
   get resources(): readonly string[] {
-    return Object.freeze(this.#lock.resources); // it extends and releases what they name
+    return Object.freeze(this.#lock.resources); // with an empty `keyPrefix` they are its keys
   }
 
   /**
@@ -187,8 +187,8 @@ export class Lock implements AsyncDisposable {
    * Settles when a quorum has answered, within `nodeTimeoutMs`, without retries. A second call
    * returns the first one's result.
    *
-   * @returns `true` if a quorum confirmed that the lock was released, `false` if it was already
-   * gone.
+   * @returns `true` if a quorum deleted the keys, or if the lock was held and some nodes failed but
+   * no majority had lost the keys; `false` if it was already gone.
    * @throws {QuorumError} If too few nodes answered and the lock's validity was not over; the keys
    * expire with their TTL.
    */

@@ -177,7 +177,7 @@ export class LockCall implements WaitingCall {
  */
 export function beginWait(call: LockCall): Promise<void> | undefined {
   call.throwIfEnded();
-  if (call.entersAtOnce) return undefined;
+  if (call.entersAtOnce) return undefined; // in a cooldown, too: then the lock is not accepted
   // One that adopts a lock waits for no earlier call, because that may wait for that very lock.
   if (call.waitMs === 0 || call.adopts) return waitForCooldown(call);
   return waitForEarlier(call) ?? waitForCooldown(call) ?? waitToJoin(call);
@@ -280,9 +280,9 @@ async function waitAsFirst(call: LockCall): Promise<number | undefined> {
 }
 
 /**
- * Pauses before the call asks again, also if it may not wait for others: they have the other nodes,
- * and may have too few as well. Then nobody holds the lock, and one of those that ask again gets
- * it.
+ * Pauses after a split vote, before the call asks again, also if it may not wait: the other nodes
+ * may have granted several others, each too few. Then nobody holds the lock, and one of those that
+ * ask again gets it.
  */
 export async function pauseAfterSplit(call: LockCall): Promise<undefined> {
   const { client: { wheel }, settings: { signal, nodeTimeoutMs }, last } = call;

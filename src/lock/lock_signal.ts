@@ -8,12 +8,17 @@
  * keep it (`const { signal } = lock`); everything else is the runtime's own. It stays a real
  * `AbortSignal`: `fetch` and its like take it, and abort when the timer does.
  *
- * **A lock that nobody has any more** is not extended. Code that has its signal has its handle,
- * too: the members keep that. So the lock, which keeps its own signal, lends one that
- * `AbortSignal.any()` makes of it: the runtime keeps that for as long as the program has it, or a
- * listener on it and the lock's own signal lives. What the program makes of the lent one follows
- * the lock's own, so it aborts with the lock, even if the lent one was collected before. The lock
- * lets go of its own when it ends: else no lent signal with a listener would ever be collected.
+ * **A lock that nobody has any more** is not extended. So such a lock has two signals: its *own*,
+ * which it aborts, and a *lent* one for the program, which `AbortSignal.any()` makes of its own.
+ * Each of these keeps the next alive:
+ *
+ *     program → lent signal → handle → lock → own signal
+ *
+ * The own signal keeps the lent one only if that has a listener. Without one, the handle can be
+ * collected as soon as the program has neither it nor the lent signal. A signal that the program
+ * makes of the lent one follows the own one, so it aborts with the lock, even if the lent one was
+ * collected before. The lock lets go of its own signal when it ends: else no lent signal with a
+ * listener would ever be collected.
  *
  * @module
  */

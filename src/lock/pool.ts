@@ -117,8 +117,8 @@ export class Pool {
 }
 
 /**
- * On how many nodes a key may be free: those that said so, and those that did not say whether it
- * is.
+ * On how many nodes a key may be free: those that said so, and those that granted or denied and did
+ * not say which keys are free.
  */
 function freeOn(round: Round, place: number): number {
   return round.nodeSet.nodes.filter((_, nodeIndex) => {

@@ -68,8 +68,9 @@ function restOf(won: Round, atLeastMs: number): () => number {
 export function deleteFormer(adoption: Round): void {
   const { nodeSet: { nodes }, keys, ttlMs, replaces, wanted } = adoption;
   const request = { ...UNREAD, keys, value: replaces!, ttlMs };
-  // One that hung may run the giver's command behind this one, and behind the adoption: it denies
-  // that when it goes on, and is asked again.
+  // A node that hung may run these in this order, and keep the old value: the adoption, which it
+  // denies; this request, which finds nothing; the giver's acquisition, from another connection.
+  // So one that denies the adoption is asked again.
   adoption.onDenied = (nodeIndex) => nodes[nodeIndex].release(request, nodeIndex);
   nodes.forEach((node, nodeIndex) => {
     if (!wanted || adoption.voteOf(nodeIndex) !== "granted") node.release(request, nodeIndex);

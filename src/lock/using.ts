@@ -78,7 +78,7 @@ export async function lead(first: LockCall, routine: Routine<unknown>): Promise<
     const failed = await runUsing(call, routine).then(() => undefined, (error) => ({ error }));
     if (signal?.aborted) return;
     call.throwIfEnded();
-    if (call.elapsedMs >= PAUSE_MS_MAX) failures = 0; // the one before is so long ago
+    if (call.elapsedMs >= PAUSE_MS_MAX) failures = 0; // an earlier failure is too long ago
     failures = failed ? failures + 1 : 0;
     const longestMs = Math.min(PAUSE_MS_MIN * 2 ** failures, PAUSE_MS_MAX);
     const delayMs = PAUSE_MS_MIN + (longestMs - PAUSE_MS_MIN) * wheel.random.fraction();
