@@ -111,7 +111,6 @@ function noReply(
 /** The error of a command that the client failed to send; shows no argument. */
 function clientError(name: string, commands: Commands, thrown: unknown): ConnectionError {
   const error = withoutSecrets(toError(thrown), secretsIn(commands));
-  if (error instanceof ConnectionError) return error;
   const cause = replyErrorOf(error) ?? error; // which knows whether it is permanent
   return connectionError(name, printable(error.message), "unknown", cause);
 }

@@ -264,8 +264,8 @@ export class Round extends TimerEntry implements QuorumRequest {
   }
 
   /**
-   * Whether keys of the lock may be set on a node: one that denied or got nothing has none, unless
-   * it was filled in, or its client may have sent the request twice.
+   * Whether keys of the lock may be set on a node, which may have been filled in: one that got
+   * nothing has none, nor one that denied, unless its client may have sent the request twice.
    */
   mayHaveKeys(nodeIndex: number): boolean {
     if (this.#origin) return this.#origin.mayHaveKeys(nodeIndex);

@@ -4,6 +4,7 @@ import type { SubscribeChannel } from "../../../src/nodes/mod.ts";
 import type { QuorumNode } from "../../../src/quorum/quorum_node.ts";
 import { createNodeSet } from "../../support/node_set.ts";
 import { Round } from "../../../src/quorum/round.ts";
+import { ConnectionError } from "../../../src/redis/mod.ts";
 import type { MemoryRedis } from "../../../src/testing/mod.ts";
 import { systemClock } from "../../../src/time/clock.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
@@ -75,6 +76,20 @@ test("commandNode() shortens a key by the time that is left when the command is 
   node.release(new FakeRequest("k", { ttlMs: TTL_MS, keptMs }), 0);
   await eventually(() => client.named("EVAL").length > 0);
   assertLess(Number(client.named("EVAL")[0].at(-1)), 995);
+});
+
+test("commandNode() takes its client's word that nothing was sent for no proof that nothing was set: it may have sent it before", async ({ client, node }) => {
+  const details = { address: "b", outcome: "not-sent", cause: undefined } as const;
+  const error = new ConnectionError("the second copy found no connection", details);
+  client.fate = ([name]) => name === "SET" ? { error } : {};
+  const wheel = new TimerWheel();
+  const nodeSet = createNodeSet(wheel, [node]);
+  const attempt = new Round(nodeSet, ["k"], "v", TTL_MS);
+  await attempt.ask("acquire", 1_000);
+  assertEquals(await client.value("k"), "v");
+  undoAttempt(attempt);
+  await eventually(async () => await client.value("k") === null);
+  wheel.close();
 });
 
 /**
