@@ -118,7 +118,6 @@ export class Pipe {
   /** Ends every delay: what waits is forwarded by the faults of this moment. */
   hurry(): void {
     this.#items = this.#items.map((item) => ({ ...item, dueMs: 0 }));
-    this.#lastBytes = 0;
     this.flush();
   }
 

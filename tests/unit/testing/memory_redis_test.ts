@@ -134,14 +134,17 @@ test("MemoryRedis.restart() ends sessions and forgets keys, scripts and channels
   assertEquals(ask(after, "PUBLISH", "news", "hi"), ":0");
 });
 
-Deno.test("MemoryRedis.restart({ keepData: true }) keeps the keys, and their lives go on", () => {
+Deno.test("MemoryRedis.restart({ keepData: true }) keeps the keys, whose lives go on, and counts its uptime anew", () => {
   const bench = new MemoryBench();
-  bench.ask("SET", "a", "1", "PX", 1_000);
-  bench.ask("SET", "b", "1", "PX", 10);
+  bench.ask("SET", "a", "1", "PX", 2_000);
+  bench.ask("SET", "b", "1", "PX", 1_000);
+  bench.nowMs += 900;
   bench.redis.restart({ keepData: true });
   bench.nowMs += 400;
   const session = bench.redis.session();
-  assertEquals([ask(session, "PTTL", "a"), ask(session, "PTTL", "b")], [":600", ":-2"]);
+  assertEquals([ask(session, "PTTL", "a"), ask(session, "PTTL", "b")], [":700", ":-2"]);
+  bench.nowMs += 800; // 1.2 s after the restart, and 2.1 s after the start
+  assertMatch(ask(session, "INFO", "server"), /uptime_in_seconds:1\r/u);
 });
 
 test("MemoryRedis.flush() deletes the keys of every database and keeps sessions and scripts", (redis) => {

@@ -25,3 +25,17 @@ Deno.test("Pipe without a fault forwards at once, also if a test's fake timers h
     pipe.close();
   }
 });
+
+Deno.test("Pipe.hurry() forwards what is delayed, and close() leaves neither data nor a timer", () => {
+  const pipe = new Pipe({ ...NO_FAULTS, delayMs: 60_000 });
+  let bytes = 0;
+  const sink = { send: ({ length }: Uint8Array) => bytes += length, end() {} };
+  pipe.push(new Uint8Array(1), sink);
+  pipe.push(new Uint8Array(2), sink);
+  assertEquals(bytes, 0);
+  pipe.hurry();
+  assertEquals(bytes, 3);
+  pipe.push(new Uint8Array(4), sink);
+  pipe.close();
+  assertEquals([bytes, pipe.bytes], [3, 0]);
+});
