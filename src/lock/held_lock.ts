@@ -301,8 +301,9 @@ export class HeldLock extends TimerEntry {
     const { votes } = this.tries.at(-1) ?? this.round;
     this.#endAs(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
-    if (reason === "gone" || reason === "closed") this.#takeBack();
-    else this.#waitUntil(this.keysEndMs);
+    const { keysEndMs } = this;
+    if (reason === "gone" || reason === "closed" || keysEndMs <= this.#nowMs) this.#takeBack();
+    else this.#waitUntil(keysEndMs);
     this.inContext(() => {
       this.look();
       this.#emitLost(reason, cause);

@@ -36,6 +36,11 @@ for (const [ttlMs, endMs] of [[10, 5], [100, 93], [500, 469], [1_000, 963], [60_
   });
 }
 
+test.locked("a lock whose loss is noticed only when its TTL is over is taken back at once, ahead of its client's next call", ({ cluster, lock }) => {
+  cluster.clock.block(TTL_MS);
+  assertEquals([lock.signal.aborted, cluster.asked("release")], [true, [1, 1, 1]]);
+});
+
 // Its signal
 
 const READS: Record<string, (signal: AbortSignal) => unknown> = {
