@@ -118,7 +118,7 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
     .usage("[options] --resource <name> -- <command> [argument...]")
     .argument("<command...>", "the command and its arguments")
     .passThroughOptions()
-    .requiredOption("-r, --resource <name>", "what to lock; repeat it to lock several", collect)
+    .option("-r, --resource <name>", "what to lock; repeat it to lock several", collect)
     .option(
       "--any",
       "lock any one of the resources, whichever is free first; HASP_RESOURCE is its name",
@@ -168,6 +168,7 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
     .option("--no-fencing", "run the command without HASP_FENCING_TOKEN")
     .addOption(duration("--restart-guard", "how long a restarted node does not count"));
   withNodes(command).addHelpText("after", RUN_HELP).action(async (words, options) => {
+    checkGiven(command, "resource");
     const { run } = await import("./run/run_command.ts");
     const grace = checkTimes(options);
     onExitCode(await run(checkCommand(words), { ...options, grace }));
@@ -234,8 +235,9 @@ function addRelease(program: Command, onExitCode: OnExitCode): void {
         "Ends with 0 if nobody holds the resource then, with 120 if somebody else does.",
     )
     .argument("<resource>", "the resource")
-    .requiredOption("--holder <holder>", "whose lock it is, as 'hasp inspect' shows: 7c1f09be");
+    .option("--holder <holder>", "whose lock it is, as 'hasp inspect' shows: 7c1f09be");
   withNodes(command).action(async (resource, options) => {
+    checkGiven(command, "holder");
     const { release } = await import("./release_command.ts");
     onExitCode(await release(resource, options));
   });
@@ -331,6 +333,16 @@ function parseExitCode(text: string): number {
 
 function collect(value: string, previous: readonly string[] = []): readonly string[] {
   return [...previous, value];
+}
+
+/**
+ * Ends if an option is missing. Commander's own check of that comes first, so it would hide that
+ * the option is misspelt.
+ */
+function checkGiven(command: Command, name: string): void {
+  if (command.getOptionValue(name) !== undefined) return;
+  const { flags } = command.options.find((option) => option.attributeName() === name)!;
+  command.error(`error: required option '${flags}' not specified`);
 }
 
 /** Returns the grace period. @throws {UsageError} If it, or another time, is out of range. */

@@ -163,6 +163,7 @@ test("hasp run ends with 125 if the command line is wrong, and runs nothing", as
   const cases: [args: string[], problem: string][] = [
     [["-r", "backup"], "missing required argument 'command'"],
     [sh("echo ran"), "required option '-r, --resource <name>' not specified"],
+    [["--resorce", "backup", ...sh("echo ran")], "unknown option '--resorce'"],
     [["-r", "", ...sh("echo ran")], "Cannot acquire lock as 'resource'"],
     [["-r", "hasp:backup", ...sh("echo ran")], "Cannot acquire lock as"],
     [

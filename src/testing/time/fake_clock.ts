@@ -80,8 +80,8 @@ export interface FakeClock extends Disposable {
  *
  * The clock begins at the present. It replaces no global function, so `Date` and `setTimeout` of
  * the code under test stay real, or faked by a test framework, and timers of such a framework can
- * be used beside it. Servers outside of this process keep their own time: do not use the clock with
- * them.
+ * be used beside it. Servers outside of this process, and clients of another copy of the package,
+ * keep their own time: do not use the clock with them.
  *
  * While nobody moves the clock, a call that needs time does not settle: one that waits, one that
  * asks servers which do not answer, and `close()` after one of these. So start clients and servers
