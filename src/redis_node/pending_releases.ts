@@ -90,6 +90,7 @@ export class PendingReleases {
     if (this.#timer) return;
     this.#timer = this.#node.server.wheel.after(this.#delayMs, () => {
       this.#timer = undefined;
+      if (!this.#node.connection.open) return; // the next connection sends all
       this.#dropNeedless();
       this.#sendOldest(1);
       if (this.#releases.length > 0) this.#askLater();

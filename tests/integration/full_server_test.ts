@@ -49,6 +49,20 @@ for (const mode of ["exclusive", "shared"] as const) {
     await empty(servers);
     assert(await redlock.tryAcquire("other"));
   });
+
+  Deno.test(`a call that waits for a lock in ${mode} mode gets it on full servers`, async () => {
+    await using servers = await startServers(1);
+    await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
+    await using other = createRedlock(servers.urls, { ttlMs: TTL_MS, mode });
+    const lock = await redlock.acquire("a");
+    const waiting = other.acquire("a", { waitMs: 10_000 });
+    await eventually(async () => {
+      assertEquals(await servers[0].command("ZCARD", "hasp:queue:a"), 1);
+    });
+    await fill(servers);
+    await lock.release();
+    assert(await (await waiting).release());
+  });
 }
 
 for (const options of [{}, { fencing: true }] satisfies RedlockOptions[]) {

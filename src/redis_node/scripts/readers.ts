@@ -164,24 +164,25 @@ end`,
     end
   end
 end`,
-    // Enters, and notifies the readers that may enter next. Four if the key was free; else only the
-    // fourth, because the reader that entered before has notified the three ahead of that. And
-    // those around its own rank, if it has passed so many that all of them may be stopped. Beside
-    // readers, the watchers know that the key is taken. If the node refuses `SET`, the set of
-    // readers has a TTL all the same.
+    // Leaves the queues and enters, and notifies the readers that may enter next. Four if the key
+    // was free; else only the fourth, because the reader that entered before has notified the three
+    // ahead of that. And those around its own rank, if it has passed so many that all of them may be
+    // stopped. Beside readers, the watchers know that the key is taken. If the node refuses `SET`,
+    // the set of readers has a TTL all the same.
     `if not blocked then
   for index, key in ipairs(KEYS) do
-    local isFree, readers = not found[index], 'hasp:readers:' .. key
+    local isFree, readers, queue = not found[index], 'hasp:readers:' .. key, 'hasp:queue:' .. key
+    local rank = ticket and redis.call('EXISTS', queue) == 1 and (redis.call('ZRANK', queue, ticket) or 0)
+    if rank then
+      if isFree then take(key, ticket, ttl) else redis.call('ZREM', queue, ticket) end
+    end
     if isFree and redis.call('ZCARD', readers) > 0 then redis.call('DEL', readers) end
     local deadline = math.max(now + ttl, deadlineMs(key, value))
     redis.call('ZADD', readers, deadline, value)
     local set = isFree and redis.pcall('SET', key, 'hasp:shared', 'PX', ttl) or {}
     settle(key)
     if set.err then return set end
-    local queue = 'hasp:queue:' .. key
-    if ticket and redis.call('EXISTS', queue) == 1 then
-      local rank = redis.call('ZRANK', queue, ticket) or 0
-      if isFree then take(key, ticket, ttl) else redis.call('ZREM', queue, ticket) end
+    if rank then
       notifyReaders(key, nil, 0, isFree and 1 or 4)
       if rank > 3 then notifyReaders(key, nil, rank - 3) end
     end
@@ -191,7 +192,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "934746fa1570d12c2da7bd9956ccf37ac9a3b38b",
+  sha1: "be098fd6f5d2325245cae05cb6d050880ae6f31d",
 };
 
 /**

@@ -1,4 +1,5 @@
 import { assertEquals, assertLess, assertStringIncludes } from "@std/assert";
+import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { releaseOperation } from "../../../src/redis_node/redis_node.ts";
 import { PendingReleases } from "../../../src/redis_node/pending_releases.ts";
 import { GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
@@ -183,6 +184,21 @@ test.opened("RedisNode sends a release once though its key must be gone: the ser
     assertEquals(await bench.reconnect(), written);
     await bench.hangUp();
   }
+});
+
+test("PendingReleases keeps what a lost connection did not take, though the server had refused another", async (bench) => {
+  const server = { wheel: new TimerWheel(bench.clock) };
+  const sent: unknown[] = [];
+  const connection = { open: true };
+  const node = { connection, server, release: ({ value }: QuorumRequest) => sent.push(value) };
+  const releases = new PendingReleases(node);
+  releases.add(release("refused", "k", 60_000));
+  connection.open = false;
+  releases.add(release("unsent"));
+  await bench.clock.advance(10_000);
+  assertEquals(sent, []);
+  releases.sendAll();
+  assertEquals(sent, ["refused", "unsent"]);
 });
 
 // Servers that refuse for the moment
