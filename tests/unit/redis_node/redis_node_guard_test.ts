@@ -51,6 +51,15 @@ test.queueing("RedisNode guards extensions and requests with a ticket, too", asy
   assertEquals(await outcome(bench, queued + MISSING, { ticket }), "queued");
 });
 
+test.queueing("RedisNode guards a request that it sends again because the server has forgotten its script", async (bench) => {
+  const extension = await bench.send("extend", new FakeRequest("k", { guardMs: GUARD_MS }));
+  bench.transport.writes.length = 0;
+  await bench.answer("-NOSCRIPT no\r\n" + OLD);
+  assertEquals(bench.written, wire("EVAL", EXTEND.source, ...EXTENSION) + STATE);
+  await bench.answer(":1\r\n" + MISSING);
+  assertEquals(extension.outcomes, ["quarantined"]);
+});
+
 test.opened("RedisNode with the guard on counts no denial of a node in quarantine: nobody may hold the key", async (bench) => {
   assertEquals(await outcome(bench, "$-1\r\n" + MISSING), "quarantined");
   assertEquals(await outcome(bench, "$-1\r\n" + OLD), "denied");
