@@ -166,9 +166,9 @@ end`,
 end`,
     // Leaves the queues and enters, and notifies the readers that may enter next. Four if the key
     // was free; else only the fourth, because the reader that entered before has notified the three
-    // ahead of that. And those around its own rank, if it has passed so many that all of them may be
-    // stopped. Beside readers, the watchers know that the key is taken. If the node refuses `SET`,
-    // the set of readers has a TTL all the same.
+    // ahead of that. And those around its own rank, if it has passed so many that all of them may
+    // be stopped. Beside readers, the watchers know that the key is taken. If the node refuses
+    // `SET`, the set of readers has a TTL all the same.
     `if not blocked then
   for index, key in ipairs(KEYS) do
     local isFree, readers, queue = not found[index], 'hasp:readers:' .. key, 'hasp:queue:' .. key
