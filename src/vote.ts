@@ -16,7 +16,7 @@ export interface Vote {
    *   has this lock's value.
    * - `failed`: it replied with an error, or its connection is down; `error` is the reason.
    * - `timed-out`: it did not answer within `nodeTimeoutMs`.
-   * - `quarantined`: it did what the request asked for, but this does not count, because the node
+   * - `quarantined`: it granted the request, or denied a lock, but this does not count, because it
    *   may have lost keys less than `restartGuardMs` ago.
    * - `held` and `free`: only in an {@linkcode Inspection} and its errors: the node has the key, or
    *   does not have it.

@@ -42,18 +42,19 @@
  * node's clock is days ahead of it, and the next counter starts above it. One microsecond is
  * shorter than the time between two locks, so the count of locks does not change that.
  *
- * A counter that is in use is never more than a day behind when it is used, or it is renewed at
- * that moment. So it lives at least a week after its last use (less the tolerance), and renewing it
- * costs no command between.
+ * A counter that is a day behind when it is used is renewed at that moment, so it lives at least a
+ * week after its last use (less the tolerance), and renewing it costs no command between. A client
+ * whose clock is days behind does not notice that; then the counter may expire earlier, and starts
+ * from the node's clock, as after any other expiry.
  *
- * **Wrong clocks.** A client's clock decides nothing: a hint that is off by more than the tolerance
- * is ignored, so that client pays a second round on a fresh resource and changes nobody's tokens.
- * No token is carried from one resource to another. A node's clock that is years ahead moves the
- * tokens of the resources that it counts ahead, to its time. They still rise, and they stay there
- * when the clock is corrected: other nodes keep a counter that was raised to such a token until
- * their own clocks have passed it. A clock that is years behind gives low counters, which the
- * second round raises. A clock beyond the year 2255 gives no safe integer: the node's vote is an
- * error.
+ * **Wrong clocks.** No client's clock moves a counter: a hint that is off by more than the
+ * tolerance is ignored, so that client pays a second round on a fresh resource and changes nobody's
+ * tokens. No token is carried from one resource to another. A node's clock that is years ahead
+ * moves the tokens of the resources that it counts ahead, to its time. They still rise, and they
+ * stay there when the clock is corrected: other nodes keep a counter that was raised to such a
+ * token until their own clocks have passed it. A clock that is years behind gives low counters,
+ * which the second round raises. A clock beyond the year 2255 gives no safe integer: the node's
+ * vote is an error.
  *
  * **When tokens can fall.** Tokens can fall if a counter does:
  *

@@ -54,8 +54,9 @@ export interface RequestDetails
    */
   readonly keepsTicket?: boolean;
   /**
-   * For this long after a node may have lost keys, in milliseconds, it answers `QUARANTINED` to an
-   * acquisition or an extension, whatever it did. Missing or 0: never.
+   * For this long after a node may have lost keys, in milliseconds, it answers `QUARANTINED` where
+   * it would answer `GRANTED`, or `DENIED` to an acquisition. It answers `QUEUED` all the same.
+   * Missing or 0: never.
    */
   readonly guardMs?: number | undefined;
   /**

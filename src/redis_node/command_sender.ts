@@ -15,7 +15,7 @@ import type { Operation } from "./scripts/script.ts";
 /** A command, and what it means for locks. */
 export interface LockCommand extends Command {
   readonly args: readonly string[];
-  /** The keys of locks that it names; of one of a guard, those of the command ahead of it. */
+  /** The keys of locks that it names; the guard's names those of the command ahead of it. */
   readonly keys: readonly string[];
   /** The request that it is for, and what it does for that. Missing: it is for none. */
   readonly request?: QuorumRequest;
@@ -35,7 +35,7 @@ export interface CommandSender {
   /** A password that must be in no diagnosis. */
   readonly password: string | undefined;
   /**
-   * Why what undoes nothing must not be submitted now: too many commands wait for replies.
+   * Why only what undoes something may be submitted now: too many commands wait for replies.
    * `undefined`: there is room.
    */
   readonly crowded: ConnectionError | undefined;

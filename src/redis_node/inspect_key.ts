@@ -13,7 +13,7 @@ import { READERS_PREFIX, SHARED } from "./scripts/readers.ts";
 
 /**
  * What `GET` replies of the key in `KEYS`, but of a longer text its beginning: it may be an
- * application's, and a connection takes no reply of any length.
+ * application's, and a connection ends at a reply that is too long.
  */
 export const GET_LUA = `local found = redis.call('GET', KEYS[1])
 return found and found:sub(1, ${VALUE_BYTES_MAX})`;

@@ -1,10 +1,10 @@
 /**
  * Releases that did not reach their node, and tickets that are to leave its queues: sent when it
  * can be reached. A release is needed until its keys must be gone, even if it has a ticket, which
- * may stay in queues for longer; a ticket alone until its queues must be gone. On another
- * connection all are sent, because a server that stood still may have set the keys only now. Those
- * that are not needed any more are dropped while a connection lasts, and without one if there are
- * many.
+ * may stay in queues for longer; a ticket alone until its queues are gone unless others join. On
+ * another connection all are sent, because a server that stood still may have set the keys only
+ * now. Those that are not needed any more are dropped while a connection lasts, and without one if
+ * there are many.
  *
  * @module
  */
@@ -60,7 +60,7 @@ export class PendingReleases {
     // mutation: pending-release-forgotten
     if (!this.#isNeeded(pending)) return; // that was its last try
     this.#releases.push(pending);
-    // not the first one for each new one: that takes as long as to copy a long array
+    // not at each one: to filter them takes time in proportion to how many there are
     if (++this.#added > SWEEP_STEP + this.#releases.length / 2) this.#dropNeedless();
     if (this.#node.connection.open) this.#askLater(); // else it is sent on the next connection
   }

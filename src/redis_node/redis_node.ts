@@ -20,9 +20,10 @@
  * from then on. So a server that does not know it needs no second round trip, in which the client's
  * next command could overtake it. A script with a ticket has up to ten kilobytes, and most servers
  * know it from those who waited before: so it goes out by its digest at once, and whole if the
- * server does not know it; but not what undoes an attempt, because its caller asks again. An
- * acquisition that is sent again could be overtaken by what takes it back, so it is not sent again
- * if that has been asked for (`isRepeatable`).
+ * server does not know it. But what undoes an attempt whose caller asks again goes out whole at
+ * first: sent again, it could take effect behind the next attempt. An acquisition that is sent
+ * again could be overtaken by what takes it back, so it is not sent again if that has been asked
+ * for (`isRepeatable`).
  *
  * Until a request is answered, it is in one place: in the group of this tick; then, with its
  * command, in the queue of the connection, which calls `onReply` or `onFailure` once; and if its
@@ -80,11 +81,14 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   readonly #pendingReleases: PendingReleases;
   /** The digests of the scripts that were sent whole on this connection. */
   readonly #sentScripts: Set<string> = new Set();
-  /** Whether requests are grouped: not before there is a connection, nor if its server refuses. */
+  /**
+   * Whether requests are grouped: not before there is a connection, nor if its server refuses, nor
+   * with another client.
+   */
   #groups = false;
   /** The requests of this tick's group; one list for all groups, because most have one request. */
   readonly #group: QuorumRequest[] = [];
-  /** Their operation, and the index that answers name: a pending release has 0 on every node. */
+  /** Their operation, and the index that answers name: it is 0 for the node's own releases. */
   #groupOperation: Operation | undefined;
   #groupIndex = 0;
   /** The group's keys, once somebody has looked for one. */
@@ -267,7 +271,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     }
   }
 
-  /** The server does not know the script. Apart from `onReply`, as `#sendGuarded` from `#send`. */
+  /** The server does not know the script. Apart from `onReply`, because a closure takes memory. */
   #sendAgain(
     reply: ReplyError,
     { operation, request, group }: RequestCommand,
@@ -464,7 +468,7 @@ export class RequestCommand implements LockCommand {
 /**
  * The command of a request for all nodes that are asked by this operation, in the same group: the
  * first node leaves it at the request, where the others find it, so it is encoded only once. But
- * each has its own that says for how long keys live on: a node may be asked again, and later.
+ * each has its own `KEEP`, which has the time that is left: a node may be asked again, and later.
  */
 function sharedCommand(
   operation: Operation,

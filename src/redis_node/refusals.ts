@@ -22,7 +22,7 @@ const UNDECLARED_EXPLANATION =
 /** What follows a cluster's error about keys that another of its nodes has. */
 const CLUSTER_EXPLANATION =
   ": the server is a node of a cluster, which takes commandNode() and a hash tag in each resource";
-/** How a server says that it knows no command of an attempt; what follows is the explanation. */
+/** How a server says that it knows no command of an attempt. */
 const UNKNOWN_COMMAND = /^ERR unknown command '(SET|EVAL)'/u;
 const UNKNOWN_EXPLANATION = ": a Sentinel, or a server without Lua scripts, can hold no lock";
 /**

@@ -11,11 +11,11 @@
  *                         +--delay---+----------------+---------------------+
  * ```
  *
- * If the server refuses what that takes, or seems to, because several subscriptions in a row had no
- * answer or received nothing while commands were answered, the client polls this node. It
- * subscribes again after ten seconds, because an operator may have allowed it by then, and faults
- * in a row look the same; or when the connection for commands was made again, or callers wait
- * again.
+ * If the server refuses `SUBSCRIBE` or `PUBLISH`, or seems to, because several subscriptions in a
+ * row had no answer or received nothing while commands were answered, the client polls this node.
+ * It subscribes again after ten seconds, because an operator may have allowed it by then, and
+ * faults in a row look the same; or when the connection for commands was made again, or callers
+ * wait again.
  *
  * @module
  */
@@ -68,7 +68,7 @@ class Subscription {
   end!: Promise<() => unknown>;
   /** When the server confirmed it, by the monotonic clock; `Infinity` if it has not. */
   confirmedMs = Infinity;
-  /** Whether the last probe has shown that messages arrive. */
+  /** Whether the last probe had a receiver; that it came here is known later. */
   listening = false;
   /** Whether the replies to a probe are due. */
   probing = false;
@@ -143,7 +143,7 @@ export class ReleaseSubscription {
 
   /** The server does not allow what it takes. */
   onRefused(error: Error): void {
-    if (!this.#current) return; // it has been refused
+    if (!this.#current) return; // it has been refused, or lost
     this.#end();
     this.#wait(REFUSED_DELAY_MS, () => this.#begin());
     this.#listener!.onRefused(this.#nodeIndex, error);

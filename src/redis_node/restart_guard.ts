@@ -18,7 +18,8 @@
  * withholds the vote until the script's reply has come, and so waits only for what was sent in the
  * same piece. `INFO` costs a server as much as the lock, so the uptime is not read each time: only
  * first on each connection, because a restart ends connections, and then once a second, because a
- * proxy may keep the client's. If the guard is off nothing is sent.
+ * proxy may keep the client's; but each time with another client, which may connect again
+ * unnoticed. If the guard is off nothing is sent.
  *
  * **A marker that is no time in the past** is an error vote, and stays as it is. It may be an
  * application's key, and nothing of an application is overwritten. If it is a time in the future,
@@ -26,11 +27,12 @@
  * it is set again, and the node counts after the guard.
  *
  * **What is not seen:** a restart behind a proxy that keeps the client's connection, for a second,
- * unless the keys are lost as well; and a clock that was set ahead after the server started, by a
- * client that has not read the uptime in between: uptime and age are then too long by as much.
+ * unless the keys are lost as well; and a server's clock that was set ahead since it started, if
+ * this client had not read the uptime before: uptime and age are then too long by as much.
  *
  * **A denial** of an attempt does not count either: the key may be that of an attempt that cannot
- * win, because its own grant does not count. A ticket is put in the queues all the same.
+ * win, because its own grant does not count. A denial that puts the ticket in the queues counts:
+ * its caller waits.
  *
  * **Extensions** do not count either: a lock is exclusive as long as a quorum of nodes that have
  * lost nothing keep its key. Before a node lost its keys, it may have granted another attempt that
@@ -156,8 +158,8 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
   /** When the uptime is due to be read again, by the monotonic clock. */
   #uptimeDueMs = -Infinity;
   /**
-   * When the server was restarted at the latest, by the monotonic clock. It never falls: a clock
-   * that is set ahead makes an uptime too long.
+   * When the server was restarted at the latest, by the monotonic clock. With one run id it never
+   * falls: a clock that is set ahead makes an uptime too long.
    */
   #restartedMs = -Infinity;
   /** The run id of the server, when it last replied. */
@@ -223,11 +225,10 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
     const startedMs = receivedAtMs - uptimeS * 1_000 + UPTIME_ERROR_MS;
     this.#runId = runId;
     this.#uptimeDueMs = receivedAtMs + UPTIME_COUNTS_MS;
+    // a later start may be the same, read a little differently
+    const isLater = uptimeS >= 0 && startedMs > this.#restartedMs + UPTIME_ERROR_MS;
     if (isAnother) this.#restartedMs = receivedAtMs;
-    // a later one may be the same, read a little differently
-    else if (uptimeS >= 0 && startedMs > this.#restartedMs + UPTIME_ERROR_MS) {
-      this.#restartedMs = startedMs;
-    }
+    else if (isLater) this.#restartedMs = startedMs;
   }
 
   #conclude(

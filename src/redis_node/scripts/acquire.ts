@@ -14,10 +14,16 @@ import { acquireArgs, lua, readAcquired, type ScriptOperation } from "./script.t
  *
  * A key that is held is nobody's turn.
  *
- * The ticket leaves the queue of a key that is not in its way, which is of no use to it while
- * another is; but not while it has its turn for that key, so that it gets both if the other is soon
- * free. Unless a turn runs, the turn for the key passes on: if nobody has had one, to the first; if
- * one is over, to the next behind the ticket.
+ * The ticket leaves the queue of a key that is not in its way: while another key is, it cannot use
+ * this one. But it stays while it has its turn for it, so that it gets both if the other is soon
+ * free. What becomes of the turn for the key that it leaves:
+ *
+ * | the turn        | becomes that of                                                            |
+ * | --------------- | -------------------------------------------------------------------------- |
+ * | runs            | nobody else                                                                |
+ * | nobody's so far | the first                                                                  |
+ * | is over         | the next behind the ticket: those ahead of it have had theirs, or may need |
+ * |                 | another key, too                                                           |
  */
 export const JOIN_LUA = `local pttls, inWay = {}, {}
 for _, key in ipairs(KEYS) do
@@ -57,7 +63,8 @@ return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }`;
  * A ticket stands in the queues of the keys that are in its way, with one score. So among clients
  * that ask for several keys, the one that has waited longest is the first in each queue that it
  * comes to, and no two of them wait for each other. In the queue of a key that is not in its way it
- * would get turns that it cannot use. Being in one queue proves the score for the others.
+ * would get turns that it cannot use. `scoreOf` takes its score in one queue as proof
+ * for the others.
  *
  * A free key is for the ticket whose turn it is (**Turns** in `queue.ts`). `agreed` is 1 if a
  * quorum of nodes has put the ticket in their queues with this score or an earlier one (**Wrong

@@ -14,7 +14,7 @@ export function extendArgs({ value, ttlMs }: QuorumRequest): string[] {
 /**
  * Gives each key that holds its value its TTL, if it would live shorter. Replies for each key: 1 if
  * it holds the value, 2 if it is missing, 0 if it holds another value. Keys of one lock have one
- * value and TTL, and an error about one of them is the reply: with more of them (`ARGV[3]`), the
+ * value and TTL, and an error about one of them is the reply. With more values (`ARGV[3]`), the
  * keys are of several locks, and each has a reply of its own.
  *
  * It never sets a key, because nothing that is not certain to be held may come back: the client

@@ -94,7 +94,7 @@ end`,
  * The common path makes two calls, `SET` and `INCR`. A counter that is a day behind the clock is
  * replaced by the clock, and gets a new TTL; so does one that was missing, which is 1 after `INCR`.
  * To find that out, the script first compares the counter with the client's hint, which costs no
- * call, and only then with the node's clock, which decides. Before that it gives a new counter its
+ * call, and only if it looks old, with the node's clock. Before that it gives a new counter its
  * TTL, because the node may refuse `TIME`.
  *
  * A hint that becomes the counter stays the text that the client sent: to write a number as text

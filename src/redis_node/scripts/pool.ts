@@ -21,9 +21,10 @@ import { acquireArgs, isNumber, lua, readAcquired, type ScriptOperation } from "
  * the score that it gets in the queue of this key: then it returns the ticket's position. Without a
  * ticket, it returns a list of one number: a bit mask of the keys that are free.
  *
- * A caller may have a free key although it is the turn of another pool's ticket, if enough keys are
- * free for all who are ahead of the caller (`mayHave`). Nodes that freed keys in different orders
- * gave the turns to different tickets, so each of these would have the votes of some nodes only.
+ * A caller may have a free key although it is another's turn, if that one waits for a pool, too,
+ * and enough keys are free for all who are ahead of the caller (`mayHave`). Nodes that freed keys
+ * in different orders gave the turns to different tickets, so each of these would have the votes of
+ * some nodes only.
  *
  * A ticket whose turn is over is overtaken as by `ACQUIRE_OR_WAIT`. Those that are dropped and wait
  * for the same pool leave all its queues at once, and not one queue after the other.
@@ -48,7 +49,7 @@ end`,
     ASK_LUA,
     READERS_LUA,
     // Whether the ticket of this rank may have a free key: as the first, if it is its turn, or if
-    // that is another pool's ticket's and there is a free key for each ahead and one more.
+    // it is that of another ticket of a pool, and there is a free key for each ahead and one more.
     `local freeCount
 local function mayHave(key, rank)
   if rank == 0 then return true end

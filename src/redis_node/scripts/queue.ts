@@ -28,12 +28,13 @@
  * | ... no turn, another is first      | that one's begins                         | `giveTurn`   |
  * | ... another's turn runs            | goes on: the client is to wait            |              |
  * | ... another's turn is over         | all ahead are dropped, the client gets it | `overtake`   |
+ * | ... the same, to a newcomer        | nobody is dropped, the client gets it     |              |
  * | it is taken                        | ends                                      | `take`       |
  * | it is held, and a client asks      | ends, if a plain `SET` had taken the key  | `JOIN_LUA`   |
  *
  * A first ticket to whose channel nobody subscribes is dropped, because its client is gone: then
- * the next one is first. A newcomer, who is not in the queue yet, overtakes nobody, and waits 50
- * ms longer than a turn if several wait, because they are about to ask.
+ * the next one is first. A newcomer, who is not in the queue yet, passes those that wait, but drops
+ * nobody; and if several wait it passes them 50 ms later, because they are about to ask.
  *
  * A ticket for any one of several keys has one turn at a time, so the next key that is free goes to
  * the next ticket.
@@ -63,7 +64,8 @@
  * score; and so is one that was overtaken because it was slow, if a quorum has agreed on its score.
  *
  * **Wrong clocks.** No client can gain much by one, because a ticket may get another score than it
- * asks for (`scoreOf`):
+ * asks for (`scoreOf`). A score is *ahead* if it is more than {@linkcode QUEUE_LEAD_MS} later than
+ * the node's clock, and *too early* if it is earlier than the last ticket's by more than that:
  *
  * | the ticket | the score that it asks for is                      | it gets                     |
  * | ---------- | -------------------------------------------------- | --------------------------- |
@@ -73,14 +75,13 @@
  * |            | too early for one that is new, and not agreed      | a later one than the last's |
  * |            | any other                                          | that one                    |
  *
- * It is ahead, or too early, if it is more than {@linkcode QUEUE_LEAD_MS} later than the clock, or
- * earlier than the last ticket's. Nodes may then have different scores for a ticket, so its client
- * learns them, and asks with a later one, until a quorum has *agreed* on it. From then on the
- * client says so, and a node that has not got the ticket, because it has notified the client later
- * than the others or has lost its queue, takes the score as it is: so it has the same order. Before
- * the client says so for the first time, it moves back a score that is too early by the nodes'
- * clocks: other queues may not have seen the ticket yet. One that was stopped for a second or more
- * does not say so, because others may have passed it.
+ * Nodes may then have different scores for a ticket, so its client learns them, and asks with a
+ * later one, until a quorum has *agreed* on it. From then on the client says so, and a node without
+ * the ticket, because it has lost its queue, or was subscribed to later than the others, takes the
+ * score as it is: so it has the same order. Before the client says so for the first time, it moves
+ * back a score that is too early by the nodes' clocks: other queues may not have seen the ticket
+ * yet. A client that was stopped for a second or more does not say so, because others may have
+ * passed it.
  *
  * The queue's key is made in the script and not given as a key: a user who may access the locked
  * keys alone can still release. If the node refuses a command on the queue, or if something else
@@ -170,7 +171,7 @@ end`,
   `local function poolIdOf(ticket)
   return type(ticket) == 'string' and ticket:find('.', 1, true) and ticket:match('^[^.]*%.')
 end`,
-  // Where is kept which key of a pool a ticket has its turn for. The name begins as the keys of
+  // The name of what says for which key of its pool a ticket has its turn. It begins as the keys of
   // most pools do, because a user may only have the right to such names, and a cluster has them in
   // one slot by their hash tag. In a pool whose keys begin otherwise, a ticket may have many turns.
   `local function poolTurnName(key, id)
@@ -198,8 +199,8 @@ end`,
   // Returns for how long `own`, the caller's ticket, is to wait for it; 0 if it is nobody else's
   // turn, or if the node refuses to record it.
   //
-  // If nobody waits behind the first, `gone` is not asked: that the message has no receiver shows
-  // the same.
+  // If nobody else waits, `gone` is not asked: the message then shows whether it has a receiver,
+  // and if its wait is over, that keeps nobody waiting.
   () =>
     `local function giveTurn(key, own, rank)
   local queue = 'hasp:queue:' .. key
@@ -220,8 +221,8 @@ end`,
   end
 end`,
   // Gives the turn for a free key to the first, unless the key was free before and a turn runs:
-  // then notifies the watchers of that again, because one may have left. Returns what `giveTurn`
-  // does.
+  // then notifies the watchers of that again, because one may have left. If the turn is not the
+  // first's, its ticket gets a `+`, too, and the first nothing. Returns what `giveTurn` does.
   `local function ensureTurn(key, wasHeld, own)
   if not wasHeld then
     local _, leftMs = whoseTurn(key)
@@ -234,9 +235,9 @@ end`,
 /** What a script calls whose caller asks for keys: it takes them, or joins their queues. */
 export const ASK_LUA: string = /* @__PURE__ */ lua(
   QUEUE_LUA,
-  // Drops the tickets ahead of this rank, but for those that have their turns for other keys, and
-  // returns them. Notifies each: one that asks again gets its position back if a quorum has agreed
-  // on its score.
+  // Drops the tickets ahead of this rank, which is 1 or more, but for those that have their turns
+  // for other keys, and returns them. Notifies each: one that asks again gets its position back if
+  // a quorum has agreed on its score.
   `local function overtake(key, rank)
   local queue, overtaken = 'hasp:queue:' .. key, {}
   for _, ticket in ipairs(redis.call('ZRANGE', queue, '0', rank - 1)) do
@@ -254,7 +255,7 @@ end`,
   // - it is the first, or would be with the score that is `asked` for, and a quorum has `agreed` on
   //   that: then it has only lost its position on this node;
   // - it is its turn;
-  // - another's turn is over: it overtakes those ahead of it. A newcomer has no rank, and overtakes
+  // - another's turn is over: it overtakes those ahead of it. A newcomer has no rank, and drops
   //   nobody.
   //
   // If nobody has a turn, the first gets it.
@@ -328,8 +329,8 @@ type PositionReply = [
    */
   heldMs: number,
   /**
-   * How many tickets are ahead, in the longest queue; of a pool in that of `reserved`, or in the
-   * shortest.
+   * How many tickets are ahead, in the queue with the most ahead; of a pool in that of `reserved`,
+   * or in the shortest.
    */
   ahead: number,
   /** How many tickets there are, in the longest queue. */

@@ -53,8 +53,9 @@ end`,
   // the first writer's. The fifth is to ask later, as a watcher. Drops tickets whose clients are
   // gone. Returns whether somebody but `own` waits.
   //
-  // If there is a `rank`, the first is that of this rank. If there is a number `from`, those before
-  // it were notified earlier, and are left out, unless one was dropped: then others have moved up.
+  // If there is a `rank`, the four begin there. If there is a number `from`, those of the four that
+  // are before it were notified earlier, and are left out, unless one was dropped: then those
+  // behind it have moved up. It looks again only if all were gone: else somebody asks soon.
   `local function notifyReaders(key, own, rank, from)
   local queue, first = 'hasp:queue:' .. key, nil
   rank, from = rank or 0, from or 1
@@ -78,8 +79,8 @@ end`,
   return first ~= nil
 end`,
   // Drops readers whose deadline is over, and gives the key and the set the latest deadline of the
-  // others: they have it if that of a reader which has `left` was earlier. Without others, deletes
-  // the key. Returns whether the key is free then.
+  // others: nothing to do if the deadline of a reader that has `left` was not the latest. Without
+  // others, deletes the key. Returns whether the key is free then.
   `local function settle(key, left)
   local readers = 'hasp:readers:' .. key
   redis.call('ZREMRANGEBYSCORE', readers, '-inf', nowMs())
@@ -104,7 +105,7 @@ end`,
 /**
  * Makes the value a reader of all keys and leaves their queues, or changes no key and stands in
  * their queues. A key that is not free must be held by readers, and no writer may be ahead of the
- * caller: beside readers it is the writer's turn until its wait is over. It shortens no deadline,
+ * caller: beside readers the writer is waited for until its wait is over. It shortens no deadline,
  * because it may come twice, and late. Returns what {@linkcode ACQUIRE_OR_WAIT} returns, but no
  * counter.
  *

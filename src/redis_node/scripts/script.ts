@@ -24,16 +24,16 @@
  *
  * 0 is a denial; 1, or a counter of fencing tokens, is a grant. If keys are missing and nothing
  * else is in the way, an extension and `KEEP` reply 2, and a script that needs all keys to hold the
- * value replies -1. Other releases reply 2 if others wait. `EXTEND` and `RELEASE` reply so for each
- * key. A position is where the ticket stands in the queues, a mask which keys of the pool are free.
- * `KEEP` is the script of `EXTEND_SHARED`, with one more argument. The last two scripts are always
- * sent whole.
+ * value replies -1. Only `RELEASE` and `RELEASE_QUEUED` reply 2 if others wait. `EXTEND` and
+ * `RELEASE` reply so for each key. A position is where the ticket stands in the queues, a mask
+ * which keys of the pool are free. `KEEP` is the script of `EXTEND_SHARED`, with one more argument.
+ * The last two scripts are always sent whole.
  *
  * Scripts for callers that wait have one shape: is a key held, or another's turn (`contendFor`)? If
  * not, the caller leaves the queues (`take`) and gets the keys (`grant`, but for readers); else it
- * stands in the queues (`stand`), and gets its position. Those that take something back have one,
- * too: they take it off the keys, and notify who is next, where a key is free (`ensureTurn`) and
- * where readers hold it (`notifyReaders`).
+ * stands in the queues (`stand`), and gets its position. `RELEASE` and `RELEASE_QUEUED` have one,
+ * too: they take the value off the keys, and notify who is next, where a key is free (`ensureTurn`)
+ * and where readers hold it (`notifyReaders`).
  *
  * Any other `_LUA` is a part of several scripts: `HELD_LUA` begins and `JOIN_LUA` ends them, all
  * others are functions, which call those of the parts before. `ASK_LUA` contains `QUEUE_LUA`. Each
