@@ -280,7 +280,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     const all = group ?? [request];
     const again = all.filter((each) => isRepeatable(operation, each));
     const several = again.length > 1 ? again : undefined;
-    if (again.length > 0) this.#send(operation, again[0], nodeIndex, several, true);
+    if (again.length > 0) {
+      this.#send(operation, again[0], nodeIndex, several, true);
+      again[0].shared = undefined; // as once all nodes were asked: it may be kept with the lock
+    }
     for (const each of all) {
       if (!again.includes(each)) each.answer(nodeIndex, FAILED, reply);
     }
@@ -341,7 +344,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
       // The node cannot queue, so it is asked without a queue. If that is because the server does
       // not allow it, callers poll from then on.
       if (!wrongType) this.#subscription?.onRefused(reply);
-      return this.#send(acquireOperation(request, false), request, nodeIndex);
+      this.#send(acquireOperation(request, false), request, nodeIndex);
+      request.shared = undefined; // as in `#sendAgain`
+      return;
     }
     if (kind === "release" && isTransient(reply)) this.#pendingReleases.add(request);
     request.answer(nodeIndex, FAILED, reply);
