@@ -85,7 +85,7 @@ export interface LockNode {
    * has, unless the request `shortens`: a node that does not know this field keeps the resource
    * locked for longer than it must. Grants if all of the keys had the value, denies if one has
    * another value, and answers `missing` otherwise. Never sets a missing key. A node that cannot
-   * distinguish the last two, or that shortens, may answer `denied`.
+   * distinguish the last two may answer `denied`, and so may any if the request `shortens`.
    */
   extend(request: LockRequest): Promise<Grant>;
   /**

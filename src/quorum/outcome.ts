@@ -21,9 +21,9 @@ export const CONTENDED = 2;
  */
 export const OUTDATED = 3;
 /**
- * A key has another value, or what was to be extended or released is gone. An acquisition has set
- * nothing. The detail, for any one of several keys: which of them are free, as the sum of 2 to the
- * power of their indexes.
+ * A key has another value, or what was to be released is gone. An acquisition has set nothing. The
+ * detail, for any one of several keys: which of them are free, as the sum of 2 to the power of
+ * their indexes.
  */
 export const DENIED = 4;
 /**

@@ -54,7 +54,7 @@ export function splitTicket(text: string): TicketParts | undefined {
 export interface QueuePosition {
   /**
    * How long a key is held, in milliseconds. `Infinity`: it does not expire. 0: all are free, but
-   * others are ahead.
+   * others are ahead; or one of a pool is free for this ticket.
    */
   readonly remainingMs: number;
   /** How many tickets are ahead of this one. */
@@ -76,7 +76,8 @@ export interface QueuePosition {
   readonly free?: number;
   /**
    * How long to wait before asking if it is another's turn for keys that are free, or that other
-   * readers hold, in milliseconds; with a pool, for `turnPlace`. 0: it is not.
+   * readers hold, in milliseconds; with a pool, for `turnPlace`. 0: it is not; or a writer is ahead
+   * of a reader whose wait has no end.
    */
   readonly turnMs: number;
   /** Only with a pool: the index of a key that is free, but for another ticket, or -1. */
@@ -104,8 +105,8 @@ export interface QueueTicket {
    */
   onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void;
   /**
-   * Called when a node that may have granted an attempt is asked to undo that: if it has, it puts
-   * the ticket in its queues, also if it was asked without one.
+   * Called when a node that may have granted an attempt is asked to undo that: if it has, it may
+   * put the ticket in its queues, also if it was asked without one.
    */
   onPutBack(nodeIndex: number): void;
 }

@@ -80,7 +80,8 @@ export interface QuorumRequest extends LockRequest, RequestDetails {
   readonly wanted: boolean;
   /**
    * Whether it may have been sent and its release was asked for since: then a node must not send it
-   * a second time. Only requests to a published node have it: an attempt of ours is cancelled.
+   * a second time. Only what is asked through a `LockNode` of ours has it: a {@linkcode Round} is
+   * cancelled instead.
    */
   readonly undone?: boolean;
   /** Storage that all nodes of one kind can share for this request, such as the encoded command. */
@@ -212,5 +213,5 @@ export function bitCount(bits: number): number {
   return count;
 }
 
-/** Of each node of this library in its public form: the node as the algorithm asks it. */
+/** For each node of this library in its public form: the same node as the algorithm asks it. */
 export const quorumNodes: WeakMap<LockNode, QuorumNode> = new WeakMap();

@@ -2,6 +2,12 @@
  * Asking all nodes at once, counting how they answer, and deciding as soon as a decision is
  * possible.
  *
+ * Read first `quorum_node.ts` (what a node is asked), `outcome.ts` (how it answers) and
+ * `queue_ticket.ts` (what it says of a call that waits). `lock_node.ts` is the public form of a
+ * node, which `adapted_node.ts` turns into ours.
+ *
+ * A `// mutation:` marks a statement that the tests break, to see that they notice it.
+ *
  * @module
  */
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
@@ -231,7 +237,10 @@ export class Round extends TimerEntry implements QuorumRequest {
     return granted + pending < quorum ? "refused" : "open";
   }
 
-  /** Whether so many nodes neither granted nor denied that the others are too few for a quorum. */
+  /**
+   * Whether so many nodes failed, timed out or are in quarantine that the others are too few for a
+   * quorum.
+   */
   get failedByMajority(): boolean {
     return this.failed > this.nodeSet.nodes.length - this.nodeSet.quorum;
   }
@@ -346,6 +355,7 @@ export class Round extends TimerEntry implements QuorumRequest {
       if (this.voteOf(nodeIndex)) continue;
       const dueMs = answerDueMs(nodes[nodeIndex], this.sinceMs, timeoutMs, this.connectingMs);
       if (dueMs <= nowMs) this.#note(nodeIndex, TIMED_OUT, nowMs);
+      // by then the node may be ready, and its answer due earlier
       else nextMs = Math.min(nextMs, dueMs, nowMs + timeoutMs);
     }
     this.#settleIfDecided();
@@ -404,6 +414,7 @@ export class Round extends TimerEntry implements QuorumRequest {
     const { wheel } = this.nodeSet;
     const nowMs = wheel.clock.monotonicMs();
     const lingerMs = Math.max(nowMs - this.sinceMs, LINGER_MS_MIN);
+    // it is due at the deadline, or when the lingering is over that an earlier answer began
     wheel.schedule(this, Math.min(this.dueMs, nowMs + lingerMs), true);
   }
 

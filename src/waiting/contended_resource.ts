@@ -29,7 +29,7 @@ const LATER_MS = 5;
 
 /** A contended resource. Times are by the monotonic clock, in milliseconds. */
 export class ContendedResource {
-  /** Until when this client leaves a lock that has become free to clients of other libraries. */
+  /** Until when this client leaves a free lock to clients of other libraries. */
   concededUntilMs = 0;
   /** When such a client was last seen to have the lock. */
   #foreignMs = -Infinity;

@@ -1,16 +1,17 @@
 /**
  * The calls of this client for each lock: a queue, first in, first out. Of those that may wait
- * only the first asks the nodes, and none does while this client holds the lock. The first waits
- * among other clients by its {@linkcode QueuedWaiter}, which the next call takes over if the first
- * gives up.
+ * only the first asks the nodes. Its lock then takes its place, unless others may have one beside
+ * it: in shared mode, or with a pool. The first waits among other clients by its
+ * {@linkcode QueuedWaiter}, which the next call takes over if the first gives up.
  *
  * **Names.** What a call asks for has a `name`, that of its keys (`keysName`; of a pool, of one
  * key): by it the client keeps its own locks, and what it remembers of other clients. The queue of
  * calls has its `localName`: the same in exclusive mode, so that a lock takes the place of its
  * call; another for all readers of the keys, and for all calls for one pool.
  *
- * The other files in the order in which they are best read: `queued_waiter.ts` decides when the
- * first call asks, by what `ticket.ts` knows of its position on each node, by what nodes have sent
+ * Read first the head of `redis_node/scripts/queue.ts`: tickets, turns, watchers and patience are
+ * explained there. Then the other files in this order: `queued_waiter.ts` decides when the first
+ * call asks, by what `ticket.ts` knows of its position on each node, by what nodes have sent
  * since (`news.ts`), and by clients of other libraries (`contended_resource.ts`).
  * `release_notifications.ts` knows which nodes notify this client, and `shared_clock.ts` the time
  * by which tickets are ordered.
@@ -160,7 +161,7 @@ export class LocalQueues {
    * keys comes after them.
    */
   noteReleased(keys: readonly string[], othersWait: boolean): void {
-    // so it is after most releases, and the loop allocates
+    // as after most releases; the loop would allocate
     if (!othersWait && this.#contended.size === 0) return;
     const nowMs = this.#nodeSet.wheel.clock.monotonicMs();
     for (const name of keys.length > 1 ? [keysName(keys), ...keys] : keys) {
@@ -227,15 +228,16 @@ export class LocalQueues {
   }
 
   /**
-   * Removes a queue, and keeps its name: an entry that is deleted and set again leaves its old
-   * place in the map, and V8 looks at all such places of a key each time. Now and then copies what
-   * is used, in constant time on average: V8 links each table that a map outgrows to the next one,
-   * so an old table keeps all later ones alive, with the locks that were in them, until the whole
-   * heap is collected.
+   * Removes a queue, and keeps its name: if the entry was deleted and set again and again, V8 would
+   * look at each place that it has left in the map. Now and then copies what is used, in constant
+   * time on average. It makes another map, because V8 links each table that a map outgrows to the
+   * next: an old one would keep all later ones alive, with their locks, until the whole heap is
+   * collected.
    */
   #remove(localName: string): void {
     this.#queues.set(localName, undefined);
-    const unused = this.#queues.size - --this.#count;
+    this.#count--;
+    const unused = this.#queues.size - this.#count;
     if (unused < UNUSED_MIN + this.#count) return;
     const used = new Map<string, LocalQueue>();
     this.#queues.forEach((queue, name) => queue && used.set(name, queue));

@@ -14,7 +14,10 @@ import { bitCount } from "../quorum/quorum_node.ts";
 export class News {
   /** One bit a node: those that have notified the ticket. */
   notifiedBy = 0;
-  /** Whether it is the ticket's turn on one of them; else it may only enter beside readers. */
+  /**
+   * Whether one of them says that it is the ticket's turn, or that it was overtaken, in the same
+   * message; else it may only enter beside readers.
+   */
   hasTurn = false;
   /**
    * When another's turn is over, by the monotonic clock; or if it was used, when the key expires.
@@ -40,8 +43,8 @@ export class News {
   }
 
   /**
-   * A node says that the ticket may have a key. Only the nodes that say so of the first such key
-   * are counted; a turn for any key is one that the ticket uses.
+   * A node says that the ticket may have a key. Of a pool, only the nodes that say so of the key
+   * that was named first are counted; but a turn for any of the keys is a turn.
    */
   onNotified(nodeIndex: number, place: number | undefined, isTurn: boolean): void {
     if (this.notifiedBy === 0) this.#ownPlace = place;

@@ -9,7 +9,7 @@
  *
  * | time               | why it asks then                                                  |
  * | ------------------ | ----------------------------------------------------------------- |
- * | `#followMs`        | nodes have notified it: it may have the key                       |
+ * | `#followMs`        | nodes have notified it: it may have the key; not while it rests   |
  * | `News.turnEndMs`   | another's turn is over; or if it was used, the key expires        |
  * | `#answeredMs`      | nodes have answered; it is the earliest of the next four:         |
  * | ... `#splitMs()`   | the vote was split, so nobody may have the lock                   |
@@ -26,9 +26,9 @@
  * **Its life.** It is made for the first call of this client that must wait. If that gives up, the
  * next call goes on with it. Once a call has the lock the waiter is parked, and the release takes
  * the ticket out of the queues of nodes that denied: if it left at once, they would notify the next
- * client, which could not win. It leaves with the lock, or when no call waits; and before, if the
- * call has a lock that others may have beside it or whose keys may live on, must wait for a
- * cooldown, or polls (`LocalQueues.dropWaiter`).
+ * client, which could not win. It leaves with the lock, or when no call waits. It leaves earlier
+ * (`LocalQueues.dropWaiter`) if the call must wait for a cooldown, if it polls, or if it has a lock
+ * that others may have beside it or whose keys may live on.
  *
  * @module
  */
@@ -47,8 +47,8 @@ import { type Standing, Ticket, type Wanted } from "./ticket.ts";
 /** By how much longer each wait is than the one before if the vote was split. */
 const SPLIT_FACTOR = 4;
 /**
- * After so many split votes in a row it rests although it has the turn. Fewer may be by chance:
- * others asked at the same time.
+ * After so many split votes in a row it rests (`#restUntilMs`) even with the turn. Fewer may be
+ * by chance, because others asked at the same time.
  */
 const SPLITS_MAX = 3;
 /**
@@ -64,8 +64,8 @@ const IDLE_MS_MAX = 60_000;
  */
 const STAGGER_MS = 20;
 /**
- * For so many tickets ahead at most the last asks later when a turn should be over: any number of
- * those ahead may be stuck together.
+ * When a turn should be over, the last in the queue asks later for so many tickets ahead of it at
+ * most: any number of those may be stuck together.
  */
 const LAST_STAGGERS_MAX = 15;
 /**
@@ -222,9 +222,9 @@ export class QueuedWaiter implements TicketListener {
 
   /**
    * Sleeps until a time that may change each time that something happens; at most until the call's
-   * signal aborts or the client closes. Nodes without a connection fail within one tick of the
-   * event loop, and no connection can be made before the next one: so that comes first, even if the
-   * time is over.
+   * signal aborts or the client closes. If a majority failed, it sleeps for a tick of the event
+   * loop even if the time is over: nodes without a connection fail within a tick, and no connection
+   * can be made before the next.
    */
   async #sleepUntil(dueMs: () => number, limitMs: number): Promise<void> {
     const { signal } = this.call!.settings;
@@ -273,7 +273,7 @@ export class QueuedWaiter implements TicketListener {
   leave(won?: Round): void {
     this.#notifications.unregister(this.ticket.name, this.ticket.keys);
     if (!this.call) this.resource.concede(this.#nowMs, this.#random);
-    // else the release takes the ticket out
+    // if a lock was released, the release takes the ticket out
     if (this.call || won) this.ticket.leave(won);
   }
 

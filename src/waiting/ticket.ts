@@ -39,8 +39,8 @@ export interface Standing {
   /** When a quorum should have nothing in the way, from now, in milliseconds. */
   readonly freeInMs: number;
   /**
-   * Where it stands on the node where another's turn must be over last, before a quorum may grant;
-   * `undefined`: no node says that it is another's turn.
+   * Of the turns of others that must be over before a quorum may grant, the one that ends last:
+   * where the ticket stands on that node. `undefined`: no node says that it is another's turn.
    */
   readonly turn: QueuePosition | undefined;
   /** How many tickets are ahead of it, where most are. */
@@ -80,9 +80,9 @@ export class Ticket implements QueueTicket {
   /** One bit a node: those in whose queues the ticket may be. */
   #mayBeOn = 0;
   /**
-   * One bit a node: those that were sent the ticket when it last asked. Left out is one that has
-   * been unable to notify it since, so that it asks again once that node can; but not while a
-   * quorum of others has the ticket, which is enough.
+   * One bit a node: those that were sent the ticket when it last asked. One that then stops
+   * notifying this client is taken out, so that the ticket asks to join again once that node can;
+   * but not while a quorum of others has the ticket, which is enough.
    */
   #sentTo = 0;
   /**
@@ -137,7 +137,8 @@ export class Ticket implements QueueTicket {
    * for it, and its caller could win nothing by that.
    *
    * @param leftMs How long its caller waits yet, in milliseconds. If that is longer than what the
-   * nodes know, because it has another caller now, it gets another id, in the same position.
+   * nodes know, mostly because it has another caller now, it gets another id; the position is the
+   * same if the score is {@linkcode agreed}.
    */
   prepare(nowMs: number, leftMs: number): boolean {
     const { subscribed, clock, hasQuorum } = this.#notifications;
@@ -205,6 +206,7 @@ export class Ticket implements QueueTicket {
     const scores = sorted(positions.map(({ score }) => score), Array(granted).fill(this.score));
     this.#agree(scores[quorum - 1]);
     const timesMs = sorted(positions.map((one) => one.remainingMs), Array(granted).fill(0));
+    // the one that ends first is at the front; a quorum needs as many as have not granted yet
     const turns = positions.filter(({ turnMs }) => turnMs > 0)
       .sort((one, other) => one.turnMs - other.turnMs);
     // mutation: last-asks-ever-more-rarely
@@ -222,8 +224,9 @@ export class Ticket implements QueueTicket {
 
   /**
    * A quorum of nodes has the ticket with this score or an earlier one. The first time, now that
-   * their clocks are known, its score is moved back if it was too early: queues that it comes to
-   * later believe it. Clocks that are set ahead after that do not cost it its position.
+   * their clocks are known, a score that was too early is replaced by a later one, because from now
+   * on other queues take it as it is. Only the first time: clocks that are set ahead after that do
+   * not cost it its position.
    */
   #agree(score: number): void {
     // mutation: scores-stay-apart
