@@ -174,8 +174,8 @@ export type RedlockEvent =
     readonly error: Error;
   })
   /**
-   * Emitted when a node granted a request but is quarantined, because it may have lost keys less
-   * than `restartGuardMs` ago. Emitted once per restart or loss.
+   * Emitted when a node's vote does not count, because the node may have lost keys less than
+   * `restartGuardMs` ago. Emitted once per restart or loss.
    */
   | (NodeEvent & {
     readonly type: "node-quarantined";
