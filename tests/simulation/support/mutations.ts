@@ -243,7 +243,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "several-keys-keep-a-free-one": [
     "nobody is notified of a key that is free while another of the caller's is held",
-    ["if rank then", "if false then"],
+    ["if rank then\n      local whose", "if false then\n      local whose"],
   ],
   "group-does-not-compare": [
     "releases of one tick do not compare",
