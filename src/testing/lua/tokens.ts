@@ -52,7 +52,7 @@ export function tokensOf(source: string): Token[] {
     TOKEN.lastIndex = at;
     const match = TOKEN.exec(source);
     if (!match) {
-      const [text] = /^\S{1,20}/u.exec(source.slice(at))!;
+      const [text] = /^[^ \t-\r]{1,20}/u.exec(source.slice(at))!;
       throw new UnsupportedError(`'${text.replace(/[^ -~]/gu, "?")}' at this place`, line);
     }
     line += match[0].split("\n").length - 1;
