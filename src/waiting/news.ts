@@ -10,6 +10,13 @@
  */
 import { bitCount } from "../quorum/quorum_node.ts";
 
+/**
+ * How much later it asks if only a minority of nodes says that another's turn has begun, in
+ * milliseconds: mostly the others still hold the key and would deny it. But their messages may be
+ * lost instead, so it does ask: a free lock waits 1.5 s at most, and a turn lasts for up to 1 s.
+ */
+const MINORITY_LATER_MS = 200;
+
 /** The news of one ticket. Of a pool, they are about one key that it may have, and one to watch. */
 export class News {
   /** One bit a node: those that have notified the ticket. */
@@ -28,11 +35,13 @@ export class News {
   #ownPlace: number | undefined;
   /** That of the key of which a turn is watched. */
   #turnPlace: number | undefined;
+  /** One bit a node: those that say that this turn has begun. */
+  #begunOn = 0;
   /** One bit a node: those on which that key was taken since the turn began. */
   #takenOn = 0;
   readonly #quorum: number;
 
-  /** @param quorum On how many nodes the key must be taken for the turn to be used. */
+  /** @param quorum On how many nodes a turn must have begun, or be used. */
   constructor(quorum: number) {
     this.#quorum = quorum;
   }
@@ -59,10 +68,14 @@ export class News {
 
   /** A node says that another's turn has begun, and when it ends. */
   onWatch(nodeIndex: number, place: number | undefined, endMs: number): void {
-    // if it was taken there before, it was released since
-    if (this.#watch(place) && this.#takenOn & 1 << nodeIndex) this.#takenOn = 0;
+    if (!this.#watch(place)) return;
+    const bit = 1 << nodeIndex;
+    // if it was taken there before, it was released since: another turn has begun
+    if (this.#takenOn & bit) this.#begunOn = this.#takenOn = 0;
+    this.#begunOn |= bit;
+    const laterMs = bitCount(this.#begunOn) < this.#quorum ? MINORITY_LATER_MS : 0;
     // mutation: notified-first-never-overtaken
-    this.endAt(place, endMs);
+    this.endAt(place, endMs + laterMs);
   }
 
   /** A node says that another took a key, and when it expires. */
@@ -78,7 +91,7 @@ export class News {
     if (place === this.#turnPlace) return true;
     if (this.turnEndMs !== Infinity && !this.#isUsed) return false;
     this.#turnPlace = place;
-    this.#takenOn = 0;
+    this.#begunOn = this.#takenOn = 0;
     return true;
   }
 

@@ -78,11 +78,6 @@ const AHEAD_MAX = 2;
 const GRACE_MS_MIN = 2;
 /** The longest round trip that is believed, in milliseconds: one that took longer was held up. */
 const ROUND_TRIP_MS_MAX = 100;
-/**
- * How much later it asks than when another's turn is over, in milliseconds: the nodes' messages
- * come one by one.
- */
-const OVERTAKE_LATER_MS = 2;
 /** How soon it asks if a quorum of nodes can notify it again, in milliseconds. */
 const RECOVERY_MS_MAX = 50;
 /** How soon it asks if more than a quorum of nodes can notify it, in milliseconds. */
@@ -250,7 +245,7 @@ export class QueuedWaiter implements TicketListener {
     } else if (notice === "taken") {
       news.onTaken(nodeIndex, place, this.#nowMs + waitMs + this.#staggerMs);
     } else {
-      news.onWatch(nodeIndex, place, this.#overMs(waitMs + OVERTAKE_LATER_MS));
+      news.onWatch(nodeIndex, place, this.#overMs(waitMs));
     }
     this.#pause?.end();
   }
