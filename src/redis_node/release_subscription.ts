@@ -70,8 +70,6 @@ class Subscription {
   confirmedMs = Infinity;
   /** Whether the last probe had a receiver; that it came here is known later. */
   listening = false;
-  /** Whether the replies to a probe are due. */
-  probing = false;
   /** Whether a message has come since the last probe was sent. */
   heard = false;
   /** How many probes in a row have had no receiver. */
@@ -165,7 +163,6 @@ export class ReleaseSubscription {
     this.#wait(SUBSCRIBE_MS_MAX, listener.onLost);
     subscription.end.then(() => {
       if (!isLive()) return;
-      this.#server.wheel.cancel(this.#timer);
       subscription.confirmedMs = this.#nowMs;
       this.#probe(subscription);
     }, (error) => isLive() && this.#onFailed(error));
@@ -241,13 +238,11 @@ export class ReleaseSubscription {
    * @param subscription The subscription that is to receive it.
    */
   async #probe(subscription: Subscription): Promise<void> {
-    if (subscription.probing) return;
-    subscription.probing = true;
+    this.#server.wheel.cancel(this.#timer); // what it waits for may not be this probe's message
     subscription.heard = false;
     const sentMs = this.#nowMs;
     const commands = [["TIME"], ["PUBLISH", this.#channel, ""]];
     const [time, receivers] = await repliesTo(this.#commands, commands).catch(() => []);
-    subscription.probing = false;
     if (this.#current !== subscription) return; // it is over
     if (receivers instanceof ReplyError && receivers.commandRefused) {
       return this.onRefused(receivers);

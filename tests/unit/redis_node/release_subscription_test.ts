@@ -41,6 +41,8 @@ class Bench {
   receivers: RawReply | undefined = 1;
   /** Whether messages arrive. */
   silent = false;
+  /** After how long the server replies, in milliseconds. */
+  delayMs = 0;
   /** How many messages were published. */
   published = 0;
   readonly events: string[] = [];
@@ -111,7 +113,12 @@ class Bench {
     command: Sent,
     receiver: ReplyReceiver<Sent>,
     tag = 0,
+    delayMs = this.delayMs,
   ): void {
+    if (delayMs > 0) {
+      this.wheel.after(delayMs, () => this.#execute(command, receiver, tag, 0));
+      return;
+    }
     const { args: [name, channel] } = command;
     if (this.receivers === undefined) {
       const error = new ConnectionError("no reply", { address: "a", outcome: "unknown" });
@@ -254,6 +261,15 @@ test("on a connection of its own is probed once", async (bench) => {
   await bench.clock.advance(10 * PROBE_MS);
   assertEquals([bench.published, bench.attempts.length], [1, 1]);
 }, false);
+
+test("judges by the last of its messages to itself", async (bench) => {
+  await bench.attempt.confirm();
+  await bench.clock.advance(HEARD_MS_MAX - STEP_MS);
+  bench.delayMs = 3 * STEP_MS;
+  bench.subscription.onOpen();
+  await bench.clock.advance(2 * HEARD_MS_MAX);
+  assertEquals([bench.events, bench.published], [["subscribed"], 2]);
+});
 
 test("stays while the server cannot be asked for a message", async (bench) => {
   await bench.attempt.confirm();
