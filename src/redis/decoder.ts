@@ -90,7 +90,6 @@ export class RespDecoder {
   #bytes = 0;
   #elements = 0;
   #stopped = false;
-  #failure: ProtocolError | undefined;
 
   /**
    * @param onReply Called for each complete reply, in order, within {@linkcode push}.
@@ -109,11 +108,10 @@ export class RespDecoder {
    *
    * @param chunk A buffer with the bytes.
    * @param length The number of bytes, from the start of the buffer; all by default.
-   * @throws {ProtocolError} If the bytes are not RESP2, or a reply exceeds a limit; the same error
-   * in every later call.
+   * @throws {ProtocolError} If the bytes are not RESP2, or a reply exceeds a limit; nothing may be
+   * decoded then any more.
    */
   push(chunk: Uint8Array, length = chunk.length): void {
-    if (this.#failure) throw this.#failure;
     let at = 0;
     while (at < length && !this.#stopped) {
       at = this.#bulkLength >= 0
@@ -309,7 +307,6 @@ export class RespDecoder {
   }
 
   #fail(reason: string): never {
-    this.#failure = new ProtocolError(`Cannot read reply as ${reason}`);
-    throw this.#failure;
+    throw new ProtocolError(`Cannot read reply as ${reason}`);
   }
 }

@@ -32,24 +32,21 @@ export interface Decoded {
 }
 
 /**
- * Decodes `chunks`, and garbage behind them if they were refused.
+ * Decodes `chunks`, up to the first that is refused.
  *
- * @throws {unknown} Anything but a {@linkcode ProtocolError}, or another one than before.
+ * @throws {unknown} Anything but a {@linkcode ProtocolError}.
  */
 export function decode(chunks: readonly Uint8Array[], options?: DecoderOptions): Decoded {
   const replies: unknown[] = [];
   const decoder = new RespDecoder((reply) => replies.push(plain(reply)), options);
-  let failure: ProtocolError | undefined;
-  for (const chunk of [...chunks, undefined, bytes(""), bytes("\r\n+OK\r\n:1\r\n")]) {
-    if (!chunk && !failure) return { replies, error: undefined, idle: isIdle(decoder, replies) };
-    try {
-      decoder.push(chunk ?? bytes("+OK\r\n"));
-    } catch (error) {
-      if (!(error instanceof ProtocolError) || failure && error !== failure) throw error;
-      failure = error;
-    }
+  try {
+    for (const chunk of chunks) decoder.push(chunk);
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    const reason = error.message.replace("Cannot read reply as ", "");
+    return { replies, error: reason, idle: undefined };
   }
-  return { replies, error: failure!.message.replace("Cannot read reply as ", ""), idle: undefined };
+  return { replies, error: undefined, idle: isIdle(decoder, replies) };
 }
 
 /** Whether the decoder reads a reply that comes now as one of its own. */

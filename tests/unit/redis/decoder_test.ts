@@ -146,7 +146,7 @@ const MALFORMED: Readonly<Record<string, readonly [stream: string, reason: strin
 };
 
 for (const [what, [stream, reason]] of Object.entries(MALFORMED)) {
-  Deno.test(`RespDecoder.push() refuses ${what}, whole and byte by byte, and all that follows`, () => {
+  Deno.test(`RespDecoder.push() refuses ${what}, whole and byte by byte`, () => {
     const expected = { replies: ["a", 1], error: reason, idle: undefined };
     for (const split of [byteByByte, (bytes: Uint8Array) => [bytes]]) {
       assertEquals(decode(split(bytes(`+a\r\n:1\r\n${stream}`))), expected);
