@@ -94,6 +94,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "34cf4c62ec880327db1b9c955d994bc4b2c056dd",
+  sha1: "659deadac76c81bae9810772a64f44051e368447",
   read: readAcquired,
 };

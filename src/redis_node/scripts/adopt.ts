@@ -35,7 +35,7 @@ export const ADOPT: ScriptOperation = {
     `local _, new, ttl, hint = unpack(ARGV)
 local ttls = {}
 for index, key in ipairs(KEYS) do
-  ttls[index] = string.format('%.0f', math.max(redis.call('PTTL', key), tonumber(ttl)))
+  ttls[index] = math.max(redis.call('PTTL', key), tonumber(ttl))
   redis.call('PEXPIRE', key, ttls[index])
 end
 local granted = fence(KEYS, hint)
@@ -44,7 +44,7 @@ for index, key in ipairs(KEYS) do
 end
 return granted`,
   ),
-  sha1: "e7c6842a0a498511332687062e3825be5f8b512a",
+  sha1: "b06792737f96becf402816fcad42c6b37e70defd",
   read: (reply, request) => reply === -1 ? MISSING : readAcquired(reply, request),
 };
 

@@ -160,8 +160,7 @@ end`,
     local isNew = not notified[watcher]
     notified[watcher] = true
     if isNew and publish(watcher, watcher .. sign .. waitMs) ~= 0 then
-      if waitMs < ${PATIENCE_MS_MAX} then waitMs = math.max(waitMs, patienceMs(watcher)) end
-      waitMs = waitMs + ${WATCH_STEP_MS}
+      waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS}
     end
   end
   return waitMs
@@ -290,7 +289,7 @@ end`,
   local score, latest, last, former = tonumber(asked), nowUs + ${QUEUE_LEAD_US}, 0, nil
   for _, key in ipairs(keys) do
     local queue = 'hasp:queue:' .. key
-    former = tonumber(redis.call('ZSCORE', queue, ticket) or nil) or former
+    former = tonumber(redis.call('ZSCORE', queue, ticket)) or former
     last = math.max(last, tonumber(redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')[2]) or 0)
   end
   if former then

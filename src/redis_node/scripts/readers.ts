@@ -173,7 +173,7 @@ end`,
     `if not blocked then
   for index, key in ipairs(KEYS) do
     local isFree, readers, queue = not found[index], 'hasp:readers:' .. key, 'hasp:queue:' .. key
-    local rank = ticket and redis.call('EXISTS', queue) == 1 and (redis.call('ZRANK', queue, ticket) or 0)
+    local rank = ticket and (redis.call('ZRANK', queue, ticket) or 0)
     if rank then
       if isFree then take(key, ticket, ttl) else redis.call('ZREM', queue, ticket) end
     end
@@ -193,7 +193,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "be098fd6f5d2325245cae05cb6d050880ae6f31d",
+  sha1: "b224042c7b4e33788385d87ade49caed3fa74c6f",
 };
 
 /**
@@ -234,7 +234,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "f14871a265bc2ed2a82db8d9e8c7e5bae1190a53";
+const PROLONG_SHA1 = "358641c47bd4db971095a2e573f8e92c15773419";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {

@@ -52,7 +52,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "48bb3a95a806feaf2fbcc5d2c449ff774dda82db",
+  sha1: "0bd69680de084f685b937a0bbbd22a63edab8827",
 };
 
 /**
@@ -91,8 +91,7 @@ local function takeOff(key)
   if type(deadline) ~= 'string' then return false, found end
   local held = tonumber(deadline) > nowMs()
   redis.call('ZREM', readers, value)
-  local isFree = held and settle(key, deadline)
-  return held, not isFree and found
+  return held, not settle(key, deadline) and found
 end`,
     // Does so with all keys; an error is returned at the end.
     `local held, holds, count, failure = {}, {}, 0, nil
@@ -123,5 +122,5 @@ end
 local isHeld = count == (pooled and 1 or #KEYS)
 return failure or isHeld and (waiting and 2 or 1) or 0`,
   ),
-  sha1: "85d915787a34178371bc09ec849766b774cc7173",
+  sha1: "5c7d8f572daef4a234bccecac3b6f4740c823e19",
 };

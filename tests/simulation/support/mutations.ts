@@ -333,7 +333,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "reader-deletes-the-marker": [
     "a reader that leaves frees the key though others hold it",
-    ["held and settle(key, deadline)", "held and redis.call('DEL', key)"],
+    ["not settle(key, deadline)", "not redis.call('DEL', key)"],
   ],
   "key-expires-with-the-last-comer": [
     "a key expires with the reader that came last",
