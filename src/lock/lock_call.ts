@@ -216,7 +216,7 @@ function waitForCooldown(call: LockCall): Promise<void> | undefined {
 /** Pauses until the cooldown of the resources is over, outside the nodes' queues. */
 async function pauseInCooldown(call: LockCall): Promise<void> {
   const { client: { localQueues, wheel }, settings: { signal }, localName } = call;
-  localQueues.dropWaiter(localName);
+  localQueues.removeWaiter(localName);
   await pause(wheel, Math.min(call.cooldownLeftMs, call.leftMs()), signal);
   call.pool?.choose();
 }

@@ -34,7 +34,7 @@ export class ContendedResource {
   /** When such a client was last seen to have the lock. */
   #foreignMs = -Infinity;
   /** When the keys of such a client expire. */
-  #endMs = -Infinity;
+  #expiryMs = -Infinity;
   /** Since when it has the lock. */
   #sinceMs = 0;
 
@@ -71,9 +71,9 @@ export class ContendedResource {
    * @param freeInMs When the keys expire, from now, in milliseconds.
    */
   nextPollMsMax(nowMs: number, freeInMs: number, retryDelayMs: number): number {
-    const endMs = nowMs + freeInMs;
-    if (endMs > this.#endMs + LATER_MS) this.#sinceMs = nowMs;
-    this.#endMs = endMs;
+    const expiryMs = nowMs + freeInMs;
+    if (expiryMs > this.#expiryMs + LATER_MS) this.#sinceMs = nowMs;
+    this.#expiryMs = expiryMs;
     return Math.max(POLL_MS_MIN, Math.min(nowMs - this.#sinceMs, retryDelayMs));
   }
 }

@@ -108,7 +108,7 @@ export class LocalQueues {
     const { localName, settings } = call;
     const queue = this.#queues.get(localName);
     if (!queue || !settings.notify || !this.#nodeSet.nodes.some(({ subscribe }) => subscribe)) {
-      return void this.dropWaiter(localName); // that of a call before it
+      return void this.removeWaiter(localName); // that of a call before it
     }
     this.#notifications ??= new ReleaseNotifications(this.#nodeSet, this.#onEvent);
     const resource = this.remember(call.name);
@@ -130,7 +130,7 @@ export class LocalQueues {
    *
    * @param won The round that won the lock.
    */
-  dropWaiter(localName: string, won?: Round): void {
+  removeWaiter(localName: string, won?: Round): void {
     const queue = this.#queues.get(localName);
     if (!queue) return;
     queue.waiter?.leave(won);
@@ -184,7 +184,7 @@ export class LocalQueues {
     const isFirst = queue?.owner === call;
     // The ticket leaves the queues now, if others may have another key of the pool, or enter beside
     // this lock, before it ends; or if the release is one that names no ticket (`atLeastMs`).
-    if (waiter && (pool || mode || atLeastMs > 0)) this.dropWaiter(localName, round);
+    if (waiter && (pool || mode || atLeastMs > 0)) this.removeWaiter(localName, round);
     if (mode) {
       const readers = this.#readers.get(call.name) ?? new Set();
       this.#readers.set(call.name, readers.add(held));
@@ -222,7 +222,7 @@ export class LocalQueues {
     const queue = this.#queues.get(name);
     if (queue?.owner !== owner) return;
     const next = queue.line?.next();
-    if (queue.waiter && (!next || !queue.waiter.call)) this.dropWaiter(name, won);
+    if (queue.waiter && (!next || !queue.waiter.call)) this.removeWaiter(name, won);
     if (next) queue.owner = next;
     else this.#remove(name);
   }

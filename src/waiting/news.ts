@@ -22,15 +22,15 @@ export class News {
   /** One bit a node: those that have notified the ticket. */
   notifiedBy = 0;
   /**
-   * Whether one of them says that it is the ticket's turn, or that it was overtaken, in the same
-   * message; else it may only enter beside readers.
+   * Whether one of them says that it is the ticket's turn, or, by the same message, that it was
+   * overtaken; else it may only enter beside readers.
    */
   hasTurn = false;
   /**
-   * When another's turn is over, by the monotonic clock; or if it was used, when the key expires.
-   * `Infinity`: none is watched.
+   * When what is watched ends, by the monotonic clock: another's turn; or if that was used, the
+   * life of the key. `Infinity`: nothing is watched.
    */
-  turnEndMs = Infinity;
+  watchEndMs = Infinity;
   /** The index of the pool's key that it may have; `undefined`: the ticket is for no pool. */
   #ownPlace: number | undefined;
   /** That of the key of which a turn is watched. */
@@ -63,7 +63,7 @@ export class News {
 
   /** It is another's turn, which ends at this time, unless it is used; of several, at the first. */
   endAt(place: number | undefined, endMs: number): void {
-    if (this.#watch(place) && !this.#isUsed) this.turnEndMs = Math.min(this.turnEndMs, endMs);
+    if (this.#watch(place) && !this.#isUsed) this.watchEndMs = Math.min(this.watchEndMs, endMs);
   }
 
   /** A node says that another's turn has begun, and when it ends. */
@@ -83,13 +83,13 @@ export class News {
     if (!this.#watch(place)) return;
     this.#takenOn |= 1 << nodeIndex;
     // mutation: first-overtaken-though-it-took-the-key
-    if (this.#isUsed) this.turnEndMs = expiryMs;
+    if (this.#isUsed) this.watchEndMs = expiryMs;
   }
 
   /** Watches the turn for this key, unless that for another is watched: then returns `false`. */
   #watch(place: number | undefined): boolean {
     if (place === this.#turnPlace) return true;
-    if (this.turnEndMs !== Infinity && !this.#isUsed) return false;
+    if (this.watchEndMs !== Infinity && !this.#isUsed) return false;
     this.#turnPlace = place;
     this.#begunOn = this.#takenOn = 0;
     return true;

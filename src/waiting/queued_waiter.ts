@@ -10,7 +10,7 @@
  * | time               | why it asks then                                                  |
  * | ------------------ | ----------------------------------------------------------------- |
  * | `#followMs`        | nodes have notified it: it may have the key; not while it rests   |
- * | `News.turnEndMs`   | another's turn is over; or if it was used, the key expires        |
+ * | `News.watchEndMs`   | another's turn is over; or if it was used, the key expires        |
  * | `#answeredMs`      | nodes have answered; it is the earliest of the next four:         |
  * | ... `#splitMs()`   | the vote was split, so nobody may have the lock                   |
  * | ... `#foreignMs()` | a client of another library has it, whose release notifies nobody |
@@ -27,8 +27,8 @@
  * next call goes on with it. Once a call has the lock the waiter is parked, and the release takes
  * the ticket out of the queues of nodes that denied: if it left at once, they would notify the next
  * client, which could not win. It leaves with the lock, or when no call waits. It leaves earlier
- * (`LocalQueues.dropWaiter`) if the call must wait for a cooldown, if it polls, or if it has a lock
- * that others may have beside it or whose keys may live on.
+ * (`LocalQueues.removeWaiter`) if the call must wait for a cooldown, if it polls, or if it has a
+ * lock that others may have beside it or whose keys may live on.
  *
  * @module
  */
@@ -204,7 +204,7 @@ export class QueuedWaiter implements TicketListener {
 
   /** When the first reason of all ends the wait. */
   #dueMs(): number {
-    const { hasTurn, turnEndMs } = this.#news;
+    const { hasTurn, watchEndMs } = this.#news;
     // A turn it uses at once, because the others wait for it: unless too few nodes answered; or
     // the vote is split again and again, as it takes a free key from others where one is held.
     // mutation: several-keys-split-the-vote
@@ -212,7 +212,7 @@ export class QueuedWaiter implements TicketListener {
     const restUntilMs = Math.max(this.resource.concededUntilMs, usesTurn ? 0 : this.#restUntilMs);
     const followMs = Math.max(this.#followMs, restUntilMs);
     // mutation: unnotified-waiter-never-asks
-    return Math.min(followMs, turnEndMs, this.#answeredMs, this.#pollMs, this.#joinMs);
+    return Math.min(followMs, watchEndMs, this.#answeredMs, this.#pollMs, this.#joinMs);
   }
 
   /**

@@ -61,6 +61,7 @@ export class ReleaseNotifications implements ReleaseListener {
   readonly #waiters: Map<string, TicketListener> = new Map();
   readonly #left: Map<string, LeftTicket> = new Map();
   #numbers = 0;
+  /** Whether it has subscribed, though no node may have confirmed that. */
   #open = false;
   /** One bit a node: those that send notifications now. */
   subscribed = 0;
@@ -111,7 +112,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#waiters.set(name, waiter);
     this.#nodeSet.wheel.cancel(this.#idle);
     this.#idle = undefined;
-    if (!this.#open && !this.#nodeSet.closed) this.#begin();
+    if (!this.#open && !this.#nodeSet.closed) this.#subscribe();
   }
 
   /** The waiter of this name waits for the keys no longer. */
@@ -119,7 +120,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#waiters.delete(name);
     setLatest(this.#left, name, { keys, againMs: [] }, LEFT_MAX);
     if (this.#waiters.size > 0 || !this.#open || this.#nodeSet.closed) return;
-    this.#idle ??= this.#nodeSet.wheel.after(IDLE_MS, () => this.#end());
+    this.#idle ??= this.#nodeSet.wheel.after(IDLE_MS, () => this.#unsubscribe());
   }
 
   onSubscribed(nodeIndex: number, reading?: TimeReading): void {
@@ -164,7 +165,7 @@ export class ReleaseNotifications implements ReleaseListener {
     nodes[nodeIndex].leaveQueue?.(left.keys, ticketId);
   }
 
-  #begin(): void {
+  #subscribe(): void {
     const { nodes } = this.#nodeSet;
     this.#open = true;
     this.#subscribing = 2 ** nodes.length - 1 & ~this.#refused;
@@ -181,7 +182,7 @@ export class ReleaseNotifications implements ReleaseListener {
     });
   }
 
-  #end(): void {
+  #unsubscribe(): void {
     this.#open = false;
     this.#idle = undefined;
     this.subscribed = this.#subscribing = 0;

@@ -61,14 +61,17 @@ export class SharedClock {
 
   /**
    * How far the nodes are: how long the median of them takes to answer, in milliseconds; 0 until
-   * one has answered.
+   * one has answered. Of two medians the longer, because a quorum has answered after that.
    */
   get distanceMs(): number {
     const timesMs = this.#sorted(({ roundTripMs }) => roundTripMs);
     return timesMs[timesMs.length >> 1] ?? 0;
   }
 
-  /** The shared clock at a moment of the monotonic clock, in milliseconds since 1970. */
+  /**
+   * The shared clock at a moment of the monotonic clock, in milliseconds since 1970. Of two medians
+   * the earlier, because a node changes a score that is ahead of its own clock.
+   */
   at(monotonicMs: number): number {
     const leadsMs = this.#sorted(({ lowMs, highMs }) => (lowMs + highMs) / 2);
     // mutation: waiters-ordered-by-their-own-clocks

@@ -39,10 +39,10 @@ export interface Standing {
   /** When a quorum should have nothing in the way, from now, in milliseconds. */
   readonly freeInMs: number;
   /**
-   * Of the turns of others that must be over before a quorum may grant, the one that ends last:
-   * where the ticket stands on that node. `undefined`: no node says that it is another's turn.
+   * Of the turns of others that must be over before a quorum may grant, the one that ends last.
+   * `undefined`: no node says that it is another's turn.
    */
-  readonly turn: QueuePosition | undefined;
+  readonly turn: Pick<QueuePosition, "turnMs" | "turnPlace"> | undefined;
   /** How many tickets are ahead of it, where most are. */
   readonly ahead: number;
   /** Whether it is the last in a queue. */
@@ -57,7 +57,7 @@ export class Ticket implements QueueTicket {
   /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
   score = 0;
   agreed = false;
-  /** How long its turn lasts, in milliseconds; 0 until the ticket is first sent. */
+  /** How long its turn lasts, in milliseconds, from when the ticket is first sent. */
   patienceMs = 0;
   /** Its id without the patience and the end. */
   readonly name: string;
@@ -80,9 +80,9 @@ export class Ticket implements QueueTicket {
   /** One bit a node: those in whose queues the ticket may be. */
   #mayBeOn = 0;
   /**
-   * One bit a node: those that were sent the ticket when it last asked. One that then stops
-   * notifying this client is taken out, so that the ticket asks to join again once that node can;
-   * but not while a quorum of others has the ticket, which is enough.
+   * One bit a node: those that were sent the ticket when it last asked. The bit of one that then
+   * stops notifying this client is cleared, so that the ticket asks to join again once that node
+   * can; but not while a quorum of others has the ticket, which is enough.
    */
   #sentTo = 0;
   /**
@@ -107,9 +107,8 @@ export class Ticket implements QueueTicket {
   }
 
   get ticketId(): string {
-    const end = this.#endS > END_S_MAX || this.#endS === 0 ? "" : `:${this.#endS}`;
-    const patience = this.patienceMs === 0 ? "" : `:${this.patienceMs}`;
-    return this.name + patience + end + this.#suffix;
+    const end = this.#endS > END_S_MAX ? "" : `:${this.#endS}`;
+    return `${this.name}:${this.patienceMs}${end}${this.#suffix}`;
   }
 
   /** How many nodes have the ticket in their queues and can notify it. */

@@ -9,8 +9,8 @@ import { acquireArgs, lua, readAcquired, type ScriptOperation } from "./script.t
 
 /**
  * Ends a script: puts the ticket into the queues of the keys that are in its way: those that are
- * held, and those for which it is another's turn, for so many milliseconds as `turnsMs` says.
- * Returns the reply: where it stands.
+ * held, and those for which it is to wait for another ticket, for so many milliseconds as `turnsMs`
+ * says. Returns the reply: where it stands.
  *
  * A key that is held is nobody's turn.
  *

@@ -147,10 +147,14 @@ end`,
     `local function patienceMs(ticket)
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
 end`,
-  // Sends the watchers, but for `own`, a sign and a time, each a later one than the one before it.
-  // Of the tickets from this rank on, they are the first, the fourth and the last; from rank 0 on,
-  // because the key is not free, the last but one, too. Returns the time of one more. If there is
-  // no fourth, the first stands in its place, because a list in Lua ends at `nil`.
+  // Sends the watchers, but for `own`, a sign and a time. Of the tickets from this rank on, they
+  // are the first, the fourth and the last; from rank 0 on, because the key is not free, the last
+  // but one, too. If there is no fourth, the first stands in its place, because a list in Lua ends
+  // at `nil`.
+  //
+  // Each gets a later time than the one before it, and none before that one's patience is over, so
+  // that it can ask before, though it is farther. The patiences are not added up, because a free
+  // key is to wait for 1.5 s at most. Returns the time of one more watcher.
   () =>
     `local function notifyWatchers(key, rank, sign, waitMs, own)
   local queue, notified = 'hasp:queue:' .. key, { [own or ''] = true }

@@ -150,8 +150,9 @@ for index, key in ipairs(KEYS) do
   found[index] = redis.pcall('GET', key)
   blocked = blocked or found[index] and found[index] ~= 'hasp:shared'
 end`,
-    // Finds out whether a writer is ahead: on a free key it may be overtaken, beside readers not.
-    // If one beside readers was gone, others may enter.
+    // Finds out whether a writer is ahead: on a free key it may be overtaken once its turn is over,
+    // beside readers it is waited for until its wait is. If one beside readers was gone, others may
+    // enter.
     `if passes == '' and not blocked then
   for index, key in ipairs(KEYS) do
     local writer, dropped = writerAhead(key, own)

@@ -168,7 +168,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "a client forgets that others wait for the lock that it releases",
   ],
   "unnotified-waiter-never-asks": [
-    becomes("Math.min(followMs, turnEndMs, this.#pollMs)"),
+    becomes("Math.min(followMs, watchEndMs, this.#pollMs)"),
     "nobody asks who is not notified",
   ],
   "several-keys-split-the-vote": [
