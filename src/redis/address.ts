@@ -4,6 +4,7 @@
  * @module
  */
 import type { ConnectTarget } from "../transport/transport.ts";
+import { messageOf } from "../to_error.ts";
 import { isObject } from "../validate.ts";
 
 /** The port of a Redis server if the address has none. */
@@ -138,22 +139,18 @@ export function parseAddress(address: Address, place?: string): RedisAddress {
     if (!isText) return addressOfParts(text);
     return addressOfUrl(address instanceof URL ? address : toUrl(text));
   } catch (error) {
-    if (!(error instanceof Invalid)) throw error;
-    const reason = isText && reasonInText(text) || error.message;
+    const reason = isText && reasonInText(text) || messageOf(error);
     const shown = isText && shownAddress(text) || place;
     throw new TypeError(`Cannot use Redis address ${shown ? `${shown} ` : ""}as ${reason}`);
   }
 }
-
-/** Thrown inside this module: what is wrong with an address. */
-class Invalid extends Error {}
 
 function toUrl(text: string, reason = "it is not a URL such as 'redis://10.0.0.1:6379'"): URL {
   try {
     return new URL(text);
   } catch {
     // The runtime's own error repeats its input, and with it the password.
-    throw new Invalid(reason);
+    throw new TypeError(reason);
   }
 }
 
@@ -163,7 +160,7 @@ function addressOfUrl(url: URL): RedisAddress {
   if (url.protocol === "redis+unix:") return unixAddress(url);
   const scheme = url.protocol.slice(0, -1);
   const instead = /^https?$/u.test(scheme) ? "; over HTTP, lock by upstashNode()" : "";
-  throw new Invalid(`${SCHEME_RULE} '${scheme}'${instead}`);
+  throw new TypeError(`${SCHEME_RULE} '${scheme}'${instead}`);
 }
 
 /**
@@ -173,31 +170,35 @@ function addressOfUrl(url: URL): RedisAddress {
 function addressOfParts(parts: AddressParts): RedisAddress {
   if (!isObject(parts)) {
     const type = parts === null ? "null" : typeof parts;
-    throw new Invalid(
+    throw new TypeError(
       `it must be a string, a URL or an object with a 'host': current type is '${type}'`,
     );
   }
   const fields = parts as Readonly<Record<string, unknown>>;
   if (CLIENT_METHODS.some((name) => typeof fields[name] === "function")) {
-    throw new Invalid(
+    throw new TypeError(
       `it is a client: pass the URL or the options that the client was made from, or ${USE_CLIENT}`,
     );
   }
   const elsewhere = FOUND_ELSEWHERE.find((name) => fields[name] != null);
-  if (elsewhere) throw new Invalid(`'${elsewhere}' finds the server in another way: ${USE_CLIENT}`);
-  if (fields.keyPrefix) throw new Invalid("its 'keyPrefix' must be the option 'keyPrefix' instead");
+  if (elsewhere) {
+    throw new TypeError(`'${elsewhere}' finds the server in another way: ${USE_CLIENT}`);
+  }
+  if (fields.keyPrefix) {
+    throw new TypeError("its 'keyPrefix' must be the option 'keyPrefix' instead");
+  }
   const { host, port = DEFAULT_PORT, path, username, password, db = 0, tls } = parts;
   if (tls && Object.keys(tls).length > 0) {
-    throw new Invalid("the settings in its 'tls' must be in the option 'tls' instead");
+    throw new TypeError("the settings in its 'tls' must be in the option 'tls' instead");
   }
   for (const [name, value] of Object.entries({ host, path, username, password })) {
     if (value != null && typeof value !== "string") {
-      throw new Invalid(`its '${name}' must be a string`);
+      throw new TypeError(`its '${name}' must be a string`);
     }
   }
-  if (path && tls) throw new Invalid("it has both a 'path' and 'tls'");
-  if (!host && !path) throw new Invalid("it has neither a 'host' nor a 'path'");
-  if (!isPort(String(port))) throw new Invalid(PORT_RULE);
+  if (path && tls) throw new TypeError("it has both a 'path' and 'tls'");
+  if (!host && !path) throw new TypeError("it has neither a 'host' nor a 'path'");
+  if (!isPort(String(port))) throw new TypeError(PORT_RULE);
   const escaped = (text: string) => text.split("/").map(encodeURIComponent).join("/");
   const hostname = host?.includes(":") ? `[${host}]` : encodeURIComponent(host ?? "");
   const url = path
@@ -210,12 +211,12 @@ function addressOfParts(parts: AddressParts): RedisAddress {
 }
 
 function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
-  if (!url.hostname) throw new Invalid("its host is missing");
-  if (url.search || url.hash) throw new Invalid("it must not have a part after '?' or '#'");
+  if (!url.hostname) throw new TypeError("its host is missing");
+  if (url.search || url.hash) throw new TypeError("it must not have a part after '?' or '#'");
   const host = hostOf(url);
   const hostname = host.replace(/^\[|\]$/gu, "");
   const port = Number(url.port || DEFAULT_PORT);
-  if (port === 0) throw new Invalid(PORT_RULE);
+  if (port === 0) throw new TypeError(PORT_RULE);
   const database = databaseNumber(url.pathname.replace(/^\//u, ""));
   const server = `${host}:${port}`;
   const name = `${url.protocol}//${server}${database ? `/${database}` : ""}`;
@@ -231,18 +232,18 @@ const NOT_IN_HOSTNAMES = /[\0-\x20\x7f%/@[\]?#\\:,;]/u;
 /** A host name or IP address; an IPv6 address is in brackets. */
 function hostOf({ hostname }: URL): string {
   const host = decode(hostname, "host");
-  if (!hostname.startsWith("[") && NOT_IN_HOSTNAMES.test(host)) throw new Invalid(HOST_RULE);
+  if (!hostname.startsWith("[") && NOT_IN_HOSTNAMES.test(host)) throw new TypeError(HOST_RULE);
   return host.toLowerCase();
 }
 
 function unixAddress(url: URL): RedisAddress {
   const path = decode(url.pathname, "path");
   if (url.hostname || path.length < 2 || !path.startsWith("/")) {
-    throw new Invalid(UNIX_RULE);
+    throw new TypeError(UNIX_RULE);
   }
-  if (path.includes("\0")) throw new Invalid("its path must not contain NUL");
+  if (path.includes("\0")) throw new TypeError("its path must not contain NUL");
   if (url.hash || [...url.searchParams.keys()].some((key) => key !== "db")) {
-    throw new Invalid("the only parameter of a socket's address is 'db'");
+    throw new TypeError("the only parameter of a socket's address is 'db'");
   }
   const database = databaseNumber(url.searchParams.get("db") ?? "");
   const name = `redis+unix://${path}${database ? `?db=${database}` : ""}`;
@@ -271,7 +272,7 @@ function databaseNumber(text: string): number {
   if (text === "") return 0;
   const database = Number(text);
   if (!/^\d+$/u.test(text) || database > DATABASE_MAX) {
-    throw new Invalid(`its database must be an integer from 0 to ${DATABASE_MAX}`);
+    throw new TypeError(`its database must be an integer from 0 to ${DATABASE_MAX}`);
   }
   return database;
 }
@@ -280,7 +281,7 @@ function decode(text: string, part: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new Invalid(`its ${part} is not percent-encoded UTF-8`);
+    throw new TypeError(`its ${part} is not percent-encoded UTF-8`);
   }
 }
 

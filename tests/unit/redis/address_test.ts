@@ -253,6 +253,7 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
     [{ url: "redis://:hunter2@h" }],
   ],
   "its 'host' must be a string": [[{ host: 5 }]],
+  "URI malformed": [[{ host: "\ud800" }]],
   "its 'password' must be a string": [[{ host: "h", password: 12345 }]],
   [`${TYPE} 'number'`]: [[5]],
   [`${TYPE} 'null'`]: [[null]],
