@@ -54,8 +54,8 @@ export async function waitToAdopt(call: LockCall): Promise<undefined> {
   const answered = last.pending === 0 && !last.failedByMajority &&
     last.votes.every(({ outcome }) => outcome !== "timed-out");
   const split = answered && attempts < ATTEMPTS_MIN;
-  if (call.leftMs() <= 0 && !split) throw refusal(call);
   if (split) return await pauseAfterSplit(call);
+  if (call.leftMs() <= 0) throw refusal(call);
   const { signal, retryDelayMs } = settings;
   // nobody extends the lock meanwhile, so while it may live, a node that is back is asked soon
   const soonMs = call.elapsedMs < adopts!.ttlMs ? tryAgainMs(adopts!.ttlMs) : Infinity;

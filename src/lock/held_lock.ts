@@ -61,8 +61,6 @@ export const EXTEND_AFTER_FACTOR = 1 / 3;
  * the lock is said to be lost because of that.
  */
 const DELAY_FACTOR = 1 / 4;
-/** The extensions of a lock that has none. */
-const NONE: readonly Round[] = [];
 
 /**
  * One lock. It waits in the timer wheel for its next extension or the end of its validity,
@@ -94,7 +92,7 @@ export class HeldLock extends TimerEntry {
    * way, and the last that is settled. The last of all says why the lock is lost; and if there
    * is one, the next goes ahead of the crowd.
    */
-  tries: readonly Round[] = NONE;
+  tries: readonly Round[] = [];
   /** What extends it, if it extends itself, and when next, by the continuous clock. */
   readonly #extend: ((lock: HeldLock) => void) | undefined;
   #extendMs: number;
@@ -505,7 +503,7 @@ export class HeldLock extends TimerEntry {
     client.localQueues.noteReleased(round.keys, round.hasWaiters);
     this.#leaveLocalQueue();
     // Too few nodes answered, or the end of the client cut the round short.
-    if (leftMs > 0 && !granted && (round.failedByMajority || !round.settled)) {
+    if (leftMs > 0 && (round.failedByMajority || !round.settled)) {
       this.#beginCooldown(leftMs);
       const error = quorumError("release", resources, round.votes, client.nodes.length);
       if (onEvent) emit(onEvent, { type: "release-failed", ...this.#fieldsOf(round), error });

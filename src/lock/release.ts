@@ -49,13 +49,8 @@ export function takeBack(round: Round, release: QuorumRequest): void {
 export function releaseOf(won: Round, atLeastMs: number): Round {
   const { ticket, pool, mode } = won;
   // mutation: at-least-is-forgotten
-  if (atLeastMs > 0) return won.follow({ keptMs: restOf(won, atLeastMs) });
+  if (atLeastMs > 0) return won.follow({ keptMs: () => atLeastMs - won.ageMs });
   return won.follow(ticket && !pool && !mode ? { ticket } : undefined);
-}
-
-/** Apart, because a closure costs the function that has it memory, even where it is not made. */
-function restOf(won: Round, atLeastMs: number): () => number {
-  return () => atLeastMs - won.ageMs;
 }
 
 /**

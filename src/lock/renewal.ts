@@ -13,8 +13,6 @@ import { EXTEND_AFTER_FACTOR, type HeldLock } from "./held_lock.ts";
 
 /** The share of the TTL between a failed extension and the next try. */
 const RETRY_FACTOR = 1 / 15;
-/** The shortest such delay, in milliseconds, so that short TTLs don't spin. */
-const RETRY_MS_MIN = 2;
 
 /**
  * One try at extending, bounded by `nodeTimeoutMs` and by what is left of the validity.
@@ -135,7 +133,7 @@ export async function extend(
 
 /** How long to wait, once nodes did not answer about a lock, in milliseconds. */
 export function tryAgainMs(ttlMs: number): number {
-  return Math.max(ttlMs * RETRY_FACTOR, RETRY_MS_MIN);
+  return ttlMs * RETRY_FACTOR;
 }
 
 /**

@@ -70,10 +70,9 @@ export async function runUsing<T>(call: LockCall, routine: Routine<T>): Promise<
  * @throws {RedlockError} If the client is closed.
  */
 export async function lead(first: LockCall, routine: Routine<unknown>): Promise<void> {
-  const { client, client: { wheel }, settings: { signal, onEvent } } = first;
+  const { client, client: { wheel }, resources, settings: { signal, onEvent } } = first;
   const settings = { ...first.settings, waitMs: Infinity };
   for (let failures = 0; !signal?.aborted;) {
-    const resources = [...first.resources];
     const call = new LockCall(client, settings, resources, "use");
     const failed = await runUsing(call, routine).then(() => undefined, (error) => ({ error }));
     if (signal?.aborted) return;

@@ -51,11 +51,6 @@ export const ROUNDS_MAX = 4_096;
  */
 const OUTCOMES_MAX = 16;
 const MICROSECONDS_PER_MS = 1_000;
-/**
- * The answers before any node has answered, of as many nodes as a client may have: a copy is faster
- * than to fill an array.
- */
-const NONE_ANSWERED: readonly number[] = /* @__PURE__ */ new Array(31).fill(PENDING);
 
 /** What the nodes have counted for a fencing token. */
 export interface Counts {
@@ -155,7 +150,7 @@ export class Round extends TimerEntry implements QuorumRequest {
     this.sinceMs = continuous.look();
     this.startMs = this.sinceMs + continuous.steppedMs;
     this.#origin = origin;
-    this.#answers = NONE_ANSWERED.slice(0, nodeSet.nodes.length);
+    this.#answers = nodeSet.nodes.map(() => PENDING);
   }
 
   /** How much time may have passed since it began, in milliseconds. */

@@ -82,6 +82,17 @@ test("a lost lock in shared mode leaves its own place, and the others keep their
 
 // Waiting
 
+test("a reader waits in the nodes' queues beside a writer of its client, and for no other key", async (cluster) => {
+  cluster.occupy("a");
+  const { nodes, redlock } = cluster;
+  const calls = [redlock.acquire("a", READ_LATER), redlock.acquire("a", WAIT)];
+  await cluster.advance(100);
+  assertEquals(nodes.map((node) => node.queue().length), [2, 2, 2]);
+  await cluster.settle((await cluster.settle(redlock.acquire("b", READ_LATER))).release());
+  cluster.free("a");
+  for (const call of calls) await cluster.settle((await cluster.settle(call)).release());
+});
+
 test("a reader that only tries does not pass a writer that waits, also while the key is free", async (cluster) => {
   const [first, other] = cluster.nodes;
   for (const node of cluster.nodes) node.enqueue("a", "other:1:50");

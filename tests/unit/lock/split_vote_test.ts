@@ -127,6 +127,24 @@ for (const how of ["tryAcquire()", "acquire() without waiting"]) {
   });
 }
 
+test("tryAcquire() makes no third attempt if its second is denied by all", async (cluster) => {
+  for (const number of [1, 2]) cluster.nodes[number].set("a", "another");
+  const trying = cluster.redlock.tryAcquire("a");
+  await cluster.advance(1);
+  cluster.nodes[0].set("a", "another");
+  assertEquals(await cluster.settle(trying), undefined);
+  assertEquals(cluster.asked(), [2, 2, 2]);
+});
+
+test("tryAcquire() pauses no longer because its process stood still", async (cluster) => {
+  for (const number of [1, 2]) cluster.nodes[number].set("a", "another");
+  cluster.set("hang");
+  const trying = cluster.redlock.tryAcquire("a");
+  cluster.clock.block(60_000);
+  cluster.resume();
+  assertEquals(await cluster.settle(trying, 5_000), undefined);
+});
+
 test("tryAcquire() tries again if the node that granted it is the last to answer", async (cluster) => {
   for (const number of [0, 1]) cluster.nodes[number].set("a", "another", 10);
   cluster.set("hang", 2);
