@@ -314,7 +314,7 @@ export class OrderedSender implements CommandSender {
     if (!last || !this.#down) return this.#error("the node was closed");
     const { address, message, cause = last } = last;
     const details = { address, outcome: "not-sent", cause } as const;
-    return new ConnectionError(`${message} (it has been down since)`, details);
+    return new ConnectionError(`${message} (it counts as down until it answers)`, details);
   }
 
   #error(why: string, outcome: CommandOutcome = "not-sent"): ConnectionError {

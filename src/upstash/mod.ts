@@ -2,19 +2,15 @@
  * Nodes on Redis over HTTP, by the REST protocol of Upstash: for runtimes without TCP. They need
  * nothing but `fetch`.
  *
- * @example A lock over three databases
+ * @example A lock on one database
  * ```ts
  * import { assert } from "@std/assert";
  * import { Redlock } from "@hasp/redlock";
  * import { upstashNode } from "@hasp/redlock/upstash";
  *
- * const databases = [
- *   { url: "https://eu-1.example.com", token: "…" },
- *   { url: "https://eu-2.example.com", token: "…" },
- *   { url: "https://eu-3.example.com", token: "…" },
- * ];
+ * const database = { url: "https://eu-1.example.com", token: "…" };
  * const handle = async (_request: Request) => {
- *   await using redlock = new Redlock(databases.map(upstashNode));
+ *   await using redlock = new Redlock([upstashNode(database)]);
  *   return await redlock.using("invoice:42", () => new Response("done"));
  * };
  * assert(typeof handle === "function"); // for Deno.serve(), a Worker or an edge function

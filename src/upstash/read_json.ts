@@ -13,6 +13,13 @@ const RESPONSE_BYTES_MAX = 1_048_576;
 /** Workers from before November 2024 refuse `cache`. */
 const UNCACHED = "cache" in Request.prototype ? { cache: "no-store" } as const : {};
 
+/** Node's message is "fetch failed"; only the cause says why. Of several addresses it has a code. */
+function fetchError(error: Error): Error {
+  const { message, code } = (error.cause ?? {}) as { message?: string; code?: string };
+  const why = message || code;
+  return why ? new Error(`${error.message}: ${why}`, { cause: error }) : error;
+}
+
 /**
  * Sends a request. It is sent nowhere else: a redirect could lead the values of locks to another
  * server, and in some runtimes the token, too. The response comes from no cache: Next keeps even
@@ -21,7 +28,8 @@ const UNCACHED = "cache" in Request.prototype ? { cache: "no-store" } as const :
  * @throws {Error} If the response is a redirect.
  */
 export async function request(url: URL, init: RequestInit): Promise<Response> {
-  const response = await fetch(url, { ...init, ...UNCACHED, redirect: "manual" });
+  const sent = fetch(url, { ...init, ...UNCACHED, redirect: "manual" });
+  const response = await sent.catch((error) => Promise.reject(fetchError(error)));
   const { status, type, body } = response;
   // A browser hides the status.
   if (type !== "opaqueredirect" && (status < 300 || status > 399)) return response;

@@ -100,6 +100,22 @@ Deno.test("upstashNode() follows no redirect with a subscription, and waiting ca
   assertEquals(elsewhere.requests, 0);
 });
 
+Deno.test("upstashNode() says why Node's fetch failed, which only the cause says", async () => {
+  const { fetch } = globalThis;
+  await using redlock = new Redlock([upstashNode({ url: "https://a.example.com", token: "t" })]);
+  const refused = { message: "", code: "ECONNREFUSED" }; // as of several addresses of one name
+  try {
+    for (const cause of [new Error("connect ECONNREFUSED"), refused]) {
+      globalThis.fetch = () => Promise.reject(new TypeError("fetch failed", { cause }));
+      const { votes } = await assertRejects(() => redlock.tryAcquire("invoice:42"), QuorumError);
+      const why = `: fetch failed: ${cause.message || "ECONNREFUSED"}`;
+      assertEquals(votes[0].error?.message.includes(why), true, votes[0].error?.message);
+    }
+  } finally {
+    globalThis.fetch = fetch;
+  }
+});
+
 Deno.test("upstashNode() takes no reply from the cache of a runtime's fetch", async () => {
   const { fetch } = globalThis;
   const cache = new Map<string, Promise<Response>>();

@@ -185,7 +185,7 @@ test("commandNode() fails at once while it is down, and finds out when it is bac
   waiting.set = true;
   assertEquals(await outcomeOf(hung), "failed");
   assertEquals(hung.errors[0].message, "Cannot get reply from a: no reply within 20 ms");
-  const why = "Cannot get reply from a: no reply within 20 ms (it has been down since)";
+  const why = "Cannot get reply from a: no reply within 20 ms (it counts as down until it answers)";
   assertEquals(waiting.errors[0].message, why);
   const sent = client.sent.length;
   const refused = ask(node, "acquire", "l");
@@ -207,7 +207,8 @@ test("commandNode() is down after two failures in a row, not after one", async (
   const third = ask(node, "acquire", "m");
   await outcomeOf(third);
   assertEquals((third.errors[0].cause as Error).message, "broken");
-  assertEquals(third.errors[0].message, "Cannot get reply from a: broken (it has been down since)");
+  const why = "Cannot get reply from a: broken (it counts as down until it answers)";
+  assertEquals(third.errors[0].message, why);
 });
 
 test("commandNode() is back with its client, for the next command and not for the next probe", async ({ client, node }) => {
