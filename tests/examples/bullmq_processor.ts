@@ -1,11 +1,14 @@
 /**
- * A processor for BullMQ, which gives each job to one worker, beside the lock, which lets one job
- * per account run at a time: in all queues, on all machines.
+ * A processor for BullMQ. The lock lets one job per account run at a time: in all queues, on all
+ * machines.
  *
  * @module
  */
 
 import type { Redlock } from "@hasp/redlock";
+
+/** It waits for longer than a crashed worker blocks the account. */
+const OPTIONS = { ttlMs: 10_000, waitMs: 20_000 };
 
 /** The part of BullMQ's `Job` that is used here. */
 interface AccountJob {
@@ -24,7 +27,5 @@ export function oneJobPerAccount<Job extends AccountJob>(
   // While a job waits for the lock it takes one of the worker's places, so let the worker have
   // several (`concurrency`).
   return (job) =>
-    redlock.using(`account:${job.data.account}`, { waitMs: 20_000 }, ({ signal }) => {
-      return work(job, signal);
-    });
+    redlock.using(`account:${job.data.account}`, OPTIONS, ({ signal }) => work(job, signal));
 }
