@@ -71,6 +71,7 @@ test.open("Connection.close() waits for no further reply once its client has wai
   await bench.advance(200);
   await bench.feed(":1\r\n");
   await bench.advance(200);
+  await bench.feed(":1\r\n");
   assertEquals(bench.transport.closed, false);
   bench.wheel.close();
   await bench.advance(0);
