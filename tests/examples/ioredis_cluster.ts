@@ -5,7 +5,7 @@
  */
 
 import { commandNode, type LockNode } from "@hasp/redlock/nodes";
-import { Cluster, type ClusterNode, Command } from "ioredis";
+import { Cluster, type ClusterNode, Command, type Redis } from "ioredis";
 
 /**
  * Connects to a cluster, and makes one node of it: `new Redlock([node], { keyPrefix: "{locks}:"
@@ -21,6 +21,7 @@ export async function clusterNode(
   const cluster = new Cluster(startup, {
     lazyConnect: true,
     enableOfflineQueue: false,
+    maxRedirections: 1,
     redisOptions: {
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
@@ -28,6 +29,9 @@ export async function clusterNode(
     },
   });
   cluster.on("error", () => {}); // the node's votes report it
+  // A slot moves key by key, and a script at its new server would not see those that are still at
+  // the old one. Without ASKING, the new one refuses the command until it has the whole slot.
+  cluster.on("+node", (server: Redis) => server.asking = () => Promise.resolve("OK" as const));
   await cluster.connect();
   const slot = new Command("GET", [tag]).getSlot()!;
   /** The server of the tag, unless it is down; scripts see only those who subscribe there. */

@@ -206,6 +206,17 @@ Deno.test("ioredis_cluster.ts locks, waits, fences and shares on a cluster if al
       QuorumError,
     );
     assert(error.message.includes("a hash tag in each resource"), error.message);
+
+    // Of the slot, the lock's key has moved, and the set of its readers has not.
+    const reader = await redlock.acquire("a", { mode: "shared" });
+    const from = String(await ofTag.command("CLUSTER", "MYID"));
+    const to = String(await server.command("CLUSTER", "MYID"));
+    await server.command("CLUSTER", "SETSLOT", 1_236, "IMPORTING", from);
+    await ofTag.command("CLUSTER", "SETSLOT", 1_236, "MIGRATING", to);
+    await ofTag.command("MIGRATE", "127.0.0.1", server.port, "{locks}:a", 0, 10_000);
+    await assertRejects(() => redlock.tryAcquire("a", { mode: "shared" }), QuorumError);
+    assertEquals(reader.held, true);
+    for (const each of [server, ofTag]) await each.command("CLUSTER", "SETSLOT", 1_236, "NODE", to);
   }
   for (const { cluster } of [one, other]) {
     const ended = new Promise((resolve) => cluster.once("end", resolve));
