@@ -13,7 +13,7 @@
  * import { createRedlock } from "@hasp/redlock";
  * import { startNodes } from "@hasp/redlock/testing";
  *
- * await using nodes = await startNodes(3); // or your servers: "redis://10.0.0.1", …
+ * await using nodes = await startNodes(1); // in memory; yours: "redis://localhost:6379"
  * await using redlock = createRedlock(nodes.addresses);
  *
  * await redlock.using("invoice:42", { ttlMs: 10_000 }, async (lock) => {

@@ -13,7 +13,7 @@ const RESPONSE_BYTES_MAX = 1_048_576;
 /** Workers from before November 2024 refuse `cache`. */
 const UNCACHED = "cache" in Request.prototype ? { cache: "no-store" } as const : {};
 
-/** Node's message is "fetch failed"; only the cause says why. Of several addresses it has a code. */
+/** Node says only "fetch failed", and why in the cause: with several addresses, by its code. */
 function fetchError(error: Error): Error {
   const { message, code } = (error.cause ?? {}) as { message?: string; code?: string };
   const why = message || code;

@@ -15,8 +15,8 @@ const REMEMBERED_S = 86_400;
 
 /**
  * Does a job unless it has been done. The lock lets one caller at a time look at the record and do
- * the job. The record is in a Redis server that is not one of the lock's nodes, because it must
- * survive what the lock survives: a node that is down.
+ * the job. With several nodes, the record is in a Redis server beside them, because it must survive
+ * what the lock survives: a node that is down.
  *
  * @param job The work; it must stop when the signal aborts, because another caller may begin then.
  * @returns Whether this call did the job.
