@@ -210,13 +210,13 @@ export class Connection implements WireOwner, DialerOwner {
       return receiver.onFailure(this.#downError ??= this.#error("was closed"), command, tag);
     }
     try {
-      command.bytes ??= encodeCommand(command.args);
+      command.bytes ??= encodeCommand(command.args, command.count);
     } catch (cause) { // no memory
       return receiver.onFailure(this.#error("could not send a command", cause), command, tag);
     }
     // before it is written, because that may fail at once
     this.#queue.push(command, receiver, tag);
-    if (sends) this.#wire!.flush();
+    if (sends) this.#wire!.flush(command.count);
   }
 
   /** Part of {@linkcode DialerOwner}: gives up a connection that took too long to be made. */

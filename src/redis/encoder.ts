@@ -26,10 +26,12 @@ const UNIT_BYTES_MAX = 3;
 
 const CR = 13, LF = 10, ASTERISK = 42, DOLLAR = 36, ZERO = 48;
 
-/** A command that can be given to several connections, and is encoded once. */
+/** A command, or several at once, that can be given to several connections, and is encoded once. */
 export interface Command {
-  /** Its name and its arguments. */
+  /** Its name and its arguments; those of several commands one behind another. */
   readonly args: readonly (string | Uint8Array)[];
+  /** How many commands it is, of as many arguments each: 1 by default. Each gets a reply. */
+  readonly count?: number;
   /** Its bytes, once it has been encoded. */
   bytes?: EncodedCommand | undefined;
 }
@@ -49,19 +51,19 @@ let slab = new Uint8Array(SLAB_BYTES);
 let used = 0;
 
 /**
- * Encodes one command.
+ * Encodes one command, or several.
  *
- * @param args The command's name and its arguments.
+ * @param args See {@linkcode Command}.
  * @returns Its bytes, which must not be changed.
  */
-export function encodeCommand(args: readonly (string | Uint8Array)[]): EncodedCommand {
-  const room = roomFor(args);
-  if (room > SLAB_BYTES) return encodeApart(args);
+export function encodeCommand(args: Command["args"], count = 1): EncodedCommand {
+  const room = roomFor(args, count);
+  if (room > SLAB_BYTES) return encodeApart(args, count);
   if (room > SLAB_BYTES - used) {
     slab = new Uint8Array(SLAB_BYTES);
     used = 0;
   }
-  const command = write(slab, used, args);
+  const command = write(slab, used, args, count);
   used = command.end;
   return command;
 }
@@ -70,14 +72,14 @@ export function encodeCommand(args: readonly (string | Uint8Array)[]): EncodedCo
  * Encodes a command into a slab of its own: transports of other servers get parts of the common
  * one.
  */
-export function encodeApart(args: Command["args"]): EncodedCommand {
-  return write(new Uint8Array(roomFor(args)), 0, args);
+export function encodeApart(args: Command["args"], count = 1): EncodedCommand {
+  return write(new Uint8Array(roomFor(args, count)), 0, args, count);
 }
 
 /** Most bytes of a command. */
-function roomFor(args: readonly (string | Uint8Array)[]): number {
+function roomFor(args: Command["args"], count: number): number {
   // Loops by index: an iterator allocates an object for each argument until the code is optimized.
-  let room = LENGTH_BYTES_MAX;
+  let room = LENGTH_BYTES_MAX * count;
   for (let index = 0; index < args.length; index++) {
     room += UNIT_BYTES_MAX * args[index].length + LENGTH_BYTES_MAX + 2;
   }
@@ -87,10 +89,13 @@ function roomFor(args: readonly (string | Uint8Array)[]): number {
 function write(
   slab: Uint8Array,
   start: number,
-  args: readonly (string | Uint8Array)[],
+  args: Command["args"],
+  count: number,
 ): EncodedCommand {
-  let at = writeLength(slab, start, ASTERISK, args.length);
+  const length = args.length / count;
+  let at = start;
   for (let index = 0; index < args.length; index++) {
+    if (index % length === 0) at = writeLength(slab, at, ASTERISK, length);
     const argument = args[index];
     at = typeof argument === "string"
       ? writeText(slab, at, argument)

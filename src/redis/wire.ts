@@ -59,10 +59,13 @@ export interface ReplyLimits {
  * it, so one receiver can serve many commands without a closure for each.
  */
 export interface ReplyReceiver<Sent extends Command = Command> {
-  /** Called with the reply; an error reply is a value here. */
-  onReply(reply: RawReply, command: Sent, tag: number): void;
-  /** Called if there will be no reply. */
-  onFailure(error: ConnectionError, command: Sent, tag: number): void;
+  /**
+   * Called with each reply; an error reply is a value here. If the command is several, `index` of
+   * its replies have come before.
+   */
+  onReply(reply: RawReply, command: Sent, tag: number, index?: number): void;
+  /** Called if there will be no further reply. */
+  onFailure(error: ConnectionError, command: Sent, tag: number, index?: number): void;
 }
 
 /** The receiver of a reply that nobody waits for. */
@@ -73,6 +76,8 @@ interface Slot {
   command: Command | undefined;
   receiver: ReplyReceiver | undefined;
   tag: number;
+  /** How many replies the command has got. */
+  replies: number;
 }
 
 /** Slots that a queue begins with, a power of two. */
@@ -84,40 +89,48 @@ const SLOTS_FIRST = 16;
  */
 export class CommandQueue {
   // Fields and not getters, because they are read for each command.
-  /** The number of all commands, written or not. */
+  /** The number of all replies that are to come, also to commands that are not written. */
   length = 0;
-  /** The number of commands that are written, and wait for their replies. */
+  /** The number of replies to commands that are written. */
   sent = 0;
-  /** The number of commands that have got their replies so far. */
+  /** The number of replies that have come so far. */
   settled = 0;
   #slots: Slot[] = emptySlots(SLOTS_FIRST);
+  /** How many slots have commands, and how many of them are written. */
+  #used = 0;
+  #written = 0;
   /** The place of the first command: written ones come first. */
   #head = 0;
 
   /** Appends a command that is encoded. */
   push<Sent extends Command>(command: Sent, receiver: ReplyReceiver<Sent>, tag: number): void {
-    if (this.length === this.#slots.length) this.#makeRoom();
-    const slot = this.#slot(this.length++);
+    if (this.#used === this.#slots.length) this.#makeRoom();
+    const slot = this.#slot(this.#used++);
     slot.command = command;
     slot.receiver = receiver as ReplyReceiver;
     slot.tag = tag;
+    this.length += command.count ?? 1;
   }
 
   /** Puts a command in front of all others, of which none may be written yet. */
   pushFirst(command: Command, receiver: ReplyReceiver): void {
-    if (this.length === this.#slots.length) this.#makeRoom();
+    if (this.#used === this.#slots.length) this.#makeRoom();
     this.#head = this.#place(-1);
-    this.length++;
+    this.#used++;
     Object.assign(this.#slot(0), { command, receiver, tag: 0 });
+    this.length += command.count ?? 1;
   }
 
   /** Returns all unwritten commands as one piece, and counts them as written. There must be one. */
   takeUnsent(): Uint8Array {
-    if (this.length - this.sent === 1) return bytesOf(this.#slot(this.sent++).command!.bytes!);
+    this.sent = this.length;
+    if (this.#used - this.#written === 1) {
+      return bytesOf(this.#slot(this.#written++).command!.bytes!);
+    }
     // not grown by `push`, which takes more memory
-    const commands = new Array<EncodedCommand>(this.length - this.sent);
+    const commands = new Array<EncodedCommand>(this.#used - this.#written);
     for (let index = 0; index < commands.length; index++) {
-      commands[index] = this.#slot(this.sent++).command!.bytes!;
+      commands[index] = this.#slot(this.#written++).command!.bytes!;
     }
     return joinCommands(commands);
   }
@@ -126,22 +139,29 @@ export class CommandQueue {
   settleFirst(reply: RawReply): void {
     const slot = this.#slots[this.#head];
     const { receiver, command, tag } = slot;
+    const index = slot.replies++;
     // mutation: reply-goes-to-the-wrong-command
-    this.#dropFirst(slot);
+    if (slot.replies === (command!.count ?? 1)) this.#dropFirst(slot);
     this.settled++;
     this.sent--;
-    receiver!.onReply(reply, command!, tag);
+    this.length--;
+    receiver!.onReply(reply, command!, tag, index);
   }
 
   /** Fails every command: the written ones with `unknown`, the others with `notSent`. */
   failAll(unknown: ConnectionError, notSent: ConnectionError): void {
     // They leave first, because a receiver may append a command, which may be written at once.
-    const { sent } = this;
-    const failing = this.#used();
+    const written = this.#written;
+    const failing = this.#all();
     this.#slots = emptySlots(SLOTS_FIRST);
-    this.#head = this.length = this.sent = 0;
-    failing.forEach(({ receiver, command, tag }, index) => {
-      receiver!.onFailure(index < sent ? unknown : notSent, command!, tag);
+    this.#head =
+      this.#used =
+      this.#written =
+      this.length =
+      this.sent =
+        0;
+    failing.forEach(({ receiver, command, tag, replies }, index) => {
+      receiver!.onFailure(index < written ? unknown : notSent, command!, tag, replies);
     });
   }
 
@@ -156,17 +176,19 @@ export class CommandQueue {
   #dropFirst(slot: Slot): void {
     slot.command = undefined;
     slot.receiver = undefined;
+    slot.replies = 0;
     this.#head = (this.#head + 1) & (this.#slots.length - 1);
-    this.length--;
+    this.#used--;
+    this.#written--;
   }
 
   /** The slots of all commands, in their order. */
-  #used(): Slot[] {
-    return Array.from({ length: this.length }, (_, index) => this.#slot(index));
+  #all(): Slot[] {
+    return Array.from({ length: this.#used }, (_, index) => this.#slot(index));
   }
 
   #makeRoom(): void {
-    this.#slots = [...this.#used(), ...emptySlots(this.length)];
+    this.#slots = [...this.#all(), ...emptySlots(this.#used)];
     this.#head = 0;
   }
 }
@@ -176,6 +198,7 @@ function emptySlots(count: number): Slot[] {
     command: undefined,
     receiver: undefined,
     tag: 0,
+    replies: 0,
   }));
 }
 
@@ -304,18 +327,20 @@ export class Wire {
   /**
    * Writes what is queued, and what is queued until the end of this tick, in one piece unless that
    * is long.
+   *
+   * @param count How many commands were appended last.
    */
-  flush(): void {
+  flush(count = 1): void {
+    const { queue } = this;
     // no reply was due, though the clock may show no other time than at the last look
-    if (this.queue.length === 1) this.#quietLooks = 0;
+    if (queue.length === count) this.#quietLooks = 0;
     if (!this.#look && this.#lookMs < Infinity) this.#lookLater();
     if (!this.#flushing) {
       this.#flushing = true;
       writes.push(this.#beginWrite);
       endTick();
-    } else if (this.queue.length - this.queue.sent >= QUEUED_MAX) {
-      this.#beginWrite();
     }
+    if (queue.length - queue.sent >= QUEUED_MAX) this.#beginWrite();
   }
 
   /** Closes the stream; resolves once its last read and write have settled. */

@@ -19,17 +19,19 @@ for (const lastMs of [10, 250, 490, 510, 740, 990]) {
   });
 }
 
-test("Connection waits for stallTimeoutMs also if the clock stood still around its last look", async (bench) => {
-  await bench.submit(0);
-  bench.clock.block(1_000);
-  await bench.feed("+PO");
-  await bench.advance(0);
-  await bench.feed("NG\r\n");
-  await bench.advance(990);
-  await bench.submit(1);
-  await bench.advance(1_980);
-  assertEquals(bench.replies, [[0, "PONG"]]);
-});
+for (const count of [1, 2]) {
+  test(`Connection waits for stallTimeoutMs also if the clock stood still around its last look, before ${count} at once`, async (bench) => {
+    await bench.submit(0);
+    bench.clock.block(1_000);
+    await bench.feed("+PO");
+    await bench.advance(0);
+    await bench.feed("NG\r\n");
+    await bench.advance(990);
+    bench.connection.submit({ args: Array(count).fill("PING"), count, name: 1 }, bench);
+    await bench.advance(1_980);
+    assertEquals(bench.replies, [[0, "PONG"]]);
+  });
+}
 
 test("Connection is silent also if commands keep coming behind a write that never ends", async (bench) => {
   const { transport } = await bench.open();

@@ -47,6 +47,14 @@ Deno.test("encodeCommand() writes text and numbers as bulk strings, and counts b
   assertEquals(encodedText("a\ud800b"), "*1\r\n$5\r\na\ufffdb\r\n");
 });
 
+Deno.test("encodeCommand() writes several commands of equal length one behind another, also long ones", () => {
+  for (const value of ["v", "x".repeat(200_000)]) {
+    const words = ["SET", "k", value, "SET", "l", value];
+    const apart = [words.slice(0, 3), words.slice(3)].map((args) => encodeCommand(args));
+    assertEquals(joinCommands([encodeCommand(words, 2)]), joinCommands(apart));
+  }
+});
+
 Deno.test("encodeCommand() copies binary arguments as they are, and the caller may change them afterwards", () => {
   const argument = new Uint8Array([0, 255, 13, 10]);
   const command = commandBytes([argument]);

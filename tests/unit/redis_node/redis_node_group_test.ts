@@ -29,17 +29,29 @@ function lockNames(count: number, from = 0): [key: string, value: string][] {
 
 const SET = (key: string) => wire("SET", key, "v", "NX", "PX", "1000");
 
-test.opened("RedisNode releases what one tick releases by one script, behind the other commands of the tick", async (bench) => {
+test.opened("RedisNode releases what one tick releases by one script, in the order of the calls", async (bench) => {
   const requests = releaseMany(bench);
   bench.ask("acquire", request("other"));
   await runMicrotasks();
-  assertEquals(bench.transport.writes, [SET("other") + groupRelease("EVALSHA", ...lockNames(3))]);
-  await bench.answer("+OK\r\n*3\r\n:1\r\n:0\r\n:2\r\n");
+  assertEquals(bench.transport.writes, [groupRelease("EVALSHA", ...lockNames(3)) + SET("other")]);
+  await bench.answer("*3\r\n:1\r\n:0\r\n:2\r\n+OK\r\n");
   assertEquals(requests.map(({ outcomes, hasWaiters }) => [outcomes, hasWaiters]), [
     [["granted"], false],
     [["denied"], false],
     [["granted"], true],
   ]);
+});
+
+test.opened("RedisNode answers each acquisition of a tick by its own reply, keeps no command of it, and fails those without a reply", async (bench) => {
+  const requests = lockNames(4).map(([key]) => bench.ask("acquire", request(key)));
+  await runMicrotasks();
+  assertEquals(bench.transport.writes, [lockNames(4).map(([key]) => SET(key)).join("")]);
+  await bench.feed("+OK\r\n$-1\r\n-ERR no\r\n");
+  bench.transport.end();
+  await runMicrotasks();
+  const outcomes = requests.map((each) => each.outcomes.join());
+  assertEquals(outcomes, ["granted", "denied", "failed", "failed"]);
+  assertEquals(requests.map(({ shared }) => shared).filter(Boolean), []);
 });
 
 test.opened("RedisNode.close() sends the group of its tick", async (bench) => {
@@ -90,10 +102,10 @@ test.opened("RedisNode fails the releases of a group that cannot be encoded, and
   const other = await new NodeBench().opened();
   addEventListener("error", (event) => event.preventDefault(), { once: true });
   releaseMany(other);
+  bench.ask("acquire", request("other"));
   const requests = ["k", "l"].map((key) => bench.ask("release", request(key)));
   Object.defineProperty(requests[1], "value", { get: () => undefined });
   requests[1].note = () => JSON.parse("?");
-  bench.ask("acquire", request("other"));
   await runMicrotasks();
   const written = [bench.written, other.written];
   assertEquals(written, [SET("other"), groupRelease("EVALSHA", ...lockNames(3))]);

@@ -241,7 +241,9 @@ test.queueing("RedisNode refuses what sets keys while too many commands wait, bu
   await runMicrotasks();
   assertEquals([release.answers, bench.written.endsWith(laterRelease())], [[], true]);
   await bench.answer("+OK\r\n+OK\r\n"); // room for one more
-  assertEquals([bench.ask("acquire").answers.length, bench.ask("acquire").answers.length], [0, 1]);
+  for (const answers of [0, 1]) {
+    assertEquals((await bench.send("acquire")).answers.length, answers);
+  }
 });
 
 // Servers that are too old
