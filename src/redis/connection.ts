@@ -103,11 +103,14 @@ export interface ConnectionOptions
 
 /**
  * What may be wrong if no connection was ever accepted, by its kind and what became of it. A server
- * with TLS ends a connection when it gets plain text; one without waits for the rest, or answers in
- * plain text.
+ * with TLS ends a connection when it gets plain text, and a proxy without a server ends each; a
+ * server without TLS waits for the rest, or answers in plain text.
  */
 const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
-  [/^tcp was lost: .*(reset|closed)/iu, "a server with TLS needs rediss://"],
+  [
+    /^tcp was lost: .*(reset|closed)/iu,
+    "a server with TLS needs rediss://; a proxy may have no server",
+  ],
   [
     /^tls could.*(: no answer|wrong.version|InvalidContentType)/iu,
     "a server without TLS needs redis://",

@@ -136,7 +136,7 @@ Deno.test("connect() with redis:// rejects where the port speaks TLS only", asyn
   const error = await assertRejects(() => connect(address), ConnectionError);
   assertEquals(
     error.message,
-    `Connection to ${address} was lost (a server with TLS needs rediss://): ` +
+    `Connection to ${address} was lost (a server with TLS needs rediss://; a proxy may have no server): ` +
       (error.cause as Error).message,
   );
 });

@@ -9,7 +9,10 @@ export const NAME = "redis://h:6379";
 
 /** The message of its errors after it hung up. */
 export const LOST = `Connection to ${NAME} was lost: the server closed the connection`;
-export const LOST_UNANSWERED = LOST.replace("lost", "lost (a server with TLS needs rediss://)");
+export const LOST_UNANSWERED = LOST.replace(
+  "lost",
+  "lost (a server with TLS needs rediss://; a proxy may have no server)",
+);
 
 /** The reply to a PING. */
 export const PONG = "+PONG\r\n";
