@@ -104,6 +104,16 @@ const QUEUE_CASES: readonly Case[] = [
     const late = await bench.expect("queued", "acquire", { keys, ticket: first });
     check(late!.length === 1, "the first was not dropped");
   }],
+  ["a watcher is to ask when the one before it, which is far, has had its time", async (bench) => {
+    const { keys, value, ticket, first, second, listener } = await heldWithTickets(bench);
+    const far = { ...second, ticketId: `${second.ticketId}:${PATIENCE_MS_MAX}` };
+    for (const ticketOfOne of [first, far, ticket(3)]) {
+      await bench.expect("queued", "acquire", { keys, ticket: ticketOfOne });
+    }
+    await bench.expect("granted", "release", { keys, value });
+    await listener.heard(ticket(3), "watch");
+    check(listener.waitMs! > PATIENCE_MS_MAX, `the last is to wait ${listener.waitMs} ms`);
+  }],
   ["leaveQueue() of a notified ticket notifies the next one", async (bench) => {
     const { keys, value, first, second, listener } = await heldWithTickets(bench);
     await bench.expect("queued", "acquire", { keys, ticket: first });
@@ -198,6 +208,8 @@ async function heldWithTickets(bench: QueueBench) {
 class TestListener implements ReleaseListener {
   readonly id = systemRandom.value();
   readonly notices: string[] = [];
+  /** How long the last notice has its ticket wait, in milliseconds. */
+  waitMs: number | undefined;
   readonly subscribed: Promise<void>;
   #onSubscribed!: () => void;
   #onRefused!: (error: Error) => void;
@@ -220,8 +232,9 @@ class TestListener implements ReleaseListener {
     this.#onRefused(error);
   }
 
-  onQueueMessage(_nodeIndex: number, { ticketId, notice }: QueueMessage): void {
+  onQueueMessage(_nodeIndex: number, { ticketId, notice, waitMs }: QueueMessage): void {
     this.notices.push(`${notice} ${ticketId}`);
+    this.waitMs = waitMs;
     this.#onNotice();
   }
 
