@@ -268,13 +268,13 @@ async function waitAsFirst(call: LockCall): Promise<number | undefined> {
   const { client: { localQueues, wheel }, resources, settings, last } = call;
   const { onEvent, signal } = settings;
   const waiter = localQueues.waiterFor(call);
-  const attempt = call.attempts - 1;
   const leftMs = call.leftMs();
   if (!waiter) {
-    await pause(wheel, Math.min(backoffMs(wheel.random, settings, attempt), leftMs), signal);
+    const delayMs = backoffMs(wheel.random, settings, call.attempts - 1);
+    await pause(wheel, Math.min(delayMs, leftMs), signal);
     return undefined;
   }
-  const { notifiedBy, place } = await waiter.wait(attempt, leftMs, last!);
+  const { notifiedBy, place } = await waiter.wait(leftMs, last!);
   if (onEvent && notifiedBy) emit(onEvent, { type: "woken", resources, elapsedMs: call.elapsedMs });
   return place;
 }

@@ -140,6 +140,8 @@ export class QueuedWaiter implements TicketListener {
   #wasNotified = false;
   /** How often in a row it asked and no node notified it. */
   #idles = 0;
+  /** How often in a row too few nodes answered, or could notify it. */
+  #polls = 0;
   /** How often in a row the vote was split. */
   #splits = 0;
   /** Where the ticket stood by the last answers. */
@@ -180,19 +182,18 @@ export class QueuedWaiter implements TicketListener {
   /**
    * Resolves when the next attempt is due.
    *
-   * @param attempt How many attempts failed before the last, from 0.
    * @param limitMs The longest wait, in milliseconds.
    * @param last The last attempt.
    * @returns What nodes have sent since that attempt began.
    */
-  async wait(attempt: number, limitMs: number, last: Round): Promise<News> {
+  async wait(limitMs: number, last: Round): Promise<News> {
     this.#last = last;
     this.#failedByMajority = last.failedByMajority;
     const inQuarantine = last.failedByMajority &&
       last.votes.some(({ outcome }) => outcome === "quarantined");
     this.#restUntilMs = inQuarantine ? this.#within(REST_MS_MAX) : 0;
     this.#followMs = this.#answeredMs = Infinity;
-    this.#pollMs = this.#backoffMs(attempt);
+    this.#pollMs = this.#backoffMs(this.#polls++);
     this.#joinMs = this.#nextJoinMs();
     if (this.#news.notifiedBy !== 0) this.#planByNews();
     this.#planByVotes();
@@ -324,7 +325,10 @@ export class QueuedWaiter implements TicketListener {
     );
     this.#idles++;
     // no release is missed, so no poll is necessary
-    if (this.#notifications.hasQuorum) this.#pollMs = Infinity;
+    if (this.#notifications.hasQuorum) {
+      this.#pollMs = Infinity;
+      this.#polls = 0;
+    }
     this.#pause?.end();
   }
 
@@ -393,9 +397,9 @@ export class QueuedWaiter implements TicketListener {
     return STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
   }
 
-  /** When to ask if it polls, after so many attempts before the last. */
-  #backoffMs(attempt: number): number {
-    return this.#nowMs + backoffMs(this.#random, this.call!.settings, attempt);
+  /** When to ask if it polls, after so many polls in a row. */
+  #backoffMs(polls: number): number {
+    return this.#nowMs + backoffMs(this.#random, this.call!.settings, polls);
   }
 
   /** Half to one and a half times so many milliseconds, at random. */

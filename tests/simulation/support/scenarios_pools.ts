@@ -156,7 +156,7 @@ export const POOL_SCENARIOS: readonly Scenario[] = [
     ],
     network: { delayMs: 40, jitterMs: 40 },
     healAtMs: 8_000,
-    missing: all(...EIGHT.map((_, index) => expectSoon(index + 8, 2_000, 680))),
+    missing: all(...EIGHT.map((_, index) => expectSoon(index + 8, 2_000, 800))),
     catches: ["turn-of-a-pool-kept-for-one"],
   }),
 ];

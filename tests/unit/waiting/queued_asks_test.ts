@@ -362,6 +362,21 @@ Deno.test("a call to which nothing has happened for long asks soon again once it
   assertLessOrEqual(waitedMs, 2_000);
 });
 
+Deno.test("a call that has asked often asks soon again when too few nodes answer it, and when they do so next time", async () => {
+  const callers = await blocked(["first"], { retryDelayMs: 100, retryDelayMaxMs: 60_000 });
+  for (let times = 0; times < 10; times++) {
+    await callers.asksAfter(() => callers.notify(callers.nodes), 100);
+  }
+  for (let times = 0; times < 2; times++) {
+    callers.set("fail", 1, 2);
+    await callers.asksAfter(() => callers.notify(callers.nodes), 1);
+    const [waitedMs = Infinity] = await callers.asksAfter(() => {}, 60_000);
+    assertLessOrEqual(waitedMs, 100);
+    for (const node of callers.nodes) node.resume();
+    await callers.advance(60_000);
+  }
+});
+
 Deno.test("a call that a minority grants does not wake itself, and asks soon, then ever more rarely, at moments that differ", async () => {
   const firstMs = new Set<number>();
   for (const fraction of [0, 0.5, 0.99]) {
