@@ -113,3 +113,14 @@ Deno.test("Lock.extend() that never succeeds settles, even if the lock extends i
   );
   assertEquals([lock.held, cluster.nowMs - startMs <= 2 * VALIDITY_MS], [true, true]);
 });
+
+for (const mode of ["hang", "fail"] as const) {
+  Deno.test(`an attempt and extensions wait no longer than the lock can be valid if nodes ${mode}`, async () => {
+    const cluster = new Cluster(3, { nodeTimeoutMs: 5_000, waitMs: 0, autoExtend: false });
+    const lock = await cluster.lock();
+    cluster.set(mode);
+    const attempting = cluster.redlock.acquire("b").catch((error) => error);
+    assertInstanceOf(await cluster.rejection(lock.extend(), VALIDITY_MS), LockLostError);
+    assertInstanceOf(await cluster.settle(attempting, 1), QuorumError);
+  });
+}

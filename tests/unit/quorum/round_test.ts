@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { DENIED, FAILED, GRANTED, QUARANTINED } from "../../../src/quorum/outcome.ts";
+import { DENIED, FAILED, GRANTED, OUTDATED, QUARANTINED } from "../../../src/quorum/outcome.ts";
 import { getEventListeners } from "node:events";
 import type { NodeSet } from "../../../src/quorum/quorum_node.ts";
 import { createNodeSet } from "../../support/node_set.ts";
@@ -95,12 +95,75 @@ for (let nodeCount = 1; nodeCount <= 7; nodeCount++) {
   }
 }
 
+const WAITS = {
+  ticket: { ticketId: "t", score: 0, agreed: false, onEnqueued() {}, onPutBack() {} },
+};
+const TRIES = { seeksGrant: true };
+type Timed = readonly [atMs: number, answer: Answer];
+const SILENT: Timed = [0, "silent"];
+const DENIED_AT_10: readonly Timed[] = [[10, "denied"], [10, "denied"], SILENT];
+/** When rounds of which nodes answer so settle. */
+const SETTLING: [name: string, Partial<Round>, answers: readonly Timed[], settlesMs: number][] = [
+  ["is denied settles at once", {}, DENIED_AT_10, 10],
+  ["waits and is denied lingers for as long again", WAITS, DENIED_AT_10, 20],
+  [
+    "waits and is denied at once lingers for 2 ms",
+    WAITS,
+    [[0, "denied"], [0, "denied"], SILENT],
+    2,
+  ],
+  [
+    "waits and is denied late ends in time",
+    WAITS,
+    [[80, "denied"], [80, "denied"], SILENT],
+    TIMEOUT_MS,
+  ],
+  [
+    "waits and is denied by the second of two settles then",
+    WAITS,
+    [[5, "denied"], [8, "denied"]],
+    8,
+  ],
+  [
+    "waits and is denied lingers no longer because another denies meanwhile",
+    ...[WAITS, [[10, "denied"], ...DENIED_AT_10, [18, "denied"]], 20] as const,
+  ],
+  ["waits and is granted settles at once", WAITS, [[10, "granted"], [10, "granted"], SILENT], 10],
+  ["tries and is denied lingers for as long again", TRIES, DENIED_AT_10, 20],
+  [
+    "tries and has a grant settles at once",
+    ...[TRIES, [[10, "granted"], [10, "denied"], ...DENIED_AT_10], 10] as const,
+  ],
+  ["tries and fails settles at once", TRIES, [[10, "failed"], [10, "failed"], SILENT], 10],
+];
+for (const [name, fields, answers, settlesMs] of SETTLING) {
+  Deno.test(`Round that ${name}`, async () => {
+    const bench = setUp(answers.length);
+    const round = Object.assign(newRound(bench), fields);
+    const startMs = bench.clock.nowMs;
+    let settledMs = NaN;
+    round.ask("acquire", TIMEOUT_MS).then(() => settledMs = bench.clock.nowMs - startMs);
+    for (let ms = 0; ms <= TIMEOUT_MS; ms++) {
+      answers.forEach(([atMs, answer], nodeIndex) => atMs === ms && cast(round, nodeIndex, answer));
+      await bench.clock.advance(1);
+    }
+    assertEquals(Math.floor(settledMs), settlesMs);
+  });
+}
+
 Deno.test("Round counts a node's first answer only", () => {
   const { round } = ask(setUp(5));
   for (let times = 0; times < 3; times++) {
     for (const answer of ANSWERS) cast(round, 0, answer);
   }
   assertEquals([round.granted, round.denied, round.failed, round.decision], [1, 0, 0, "open"]);
+});
+
+Deno.test("Round keeps the highest of the values to which counters must be raised", () => {
+  const { round } = ask(setUp());
+  round.counts = { last: [], floor: 0 };
+  for (const [nodeIndex, floor] of [5, 7, 6].entries()) round.answer(nodeIndex, OUTDATED, floor);
+  assertEquals(round.counts, { last: [], floor: 7 });
 });
 
 Deno.test("Round counts a vote in quarantine like a failed one, and distinguishes them in votes", () => {
