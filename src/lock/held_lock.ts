@@ -191,9 +191,8 @@ export class HeldLock extends TimerEntry {
    */
   newSignal(): AbortSignal {
     this.context ??= new OwnContext();
-    this.look();
-    if (this.aborted) return AbortSignal.abort(this.aborted.reason);
     const { signal } = this.controller = new AbortController();
+    this.look();
     return this.#handle && this.active ? AbortSignal.any([signal]) : signal;
   }
 

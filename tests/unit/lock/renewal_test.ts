@@ -34,6 +34,15 @@ Deno.test("Renewal extends by the TTL whenever a third of it has passed since th
   assertEquals(cluster.clock.timersAlive, 0); // it does not keep the process alive
 });
 
+Deno.test("Renewal that was under way when its lock was released leaves nothing to do", async () => {
+  const { cluster, lock } = await locked();
+  for (const node of cluster.nodes) node.replyMs = 40;
+  await cluster.advance(THIRD_MS + 10);
+  assertEquals(await cluster.settle(lock.release()), true);
+  await cluster.advance(2 * TTL_MS);
+  assertEquals([cluster.asked("extend"), cluster.asked("release")], [[1, 1, 1], [1, 1, 1]]);
+});
+
 Deno.test("Renewal asks for no extension beyond extensionsMax", async () => {
   const { cluster, lock, startMs } = await locked(3, { extensionsMax: 1 });
   await cluster.advance(2 * TTL_MS);
