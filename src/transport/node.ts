@@ -136,6 +136,16 @@ type OnRead = (count: number, buffer: Uint8Array) => boolean;
 /** Opens a socket that passes each chunk to `callback`, and pauses if that returns `false`. */
 type Opener = (callback: OnRead) => Socket;
 
+const importPlain = () => Promise.all([import("node:net"), sharedLookup()]);
+const importTls = () => Promise.all([import("node:tls"), import("node:net"), sharedLookup()]);
+
+/**
+ * Each is imported once: a client that no test closes connects again after the tests, when Jest
+ * refuses an `import()` and fails the run.
+ */
+let plain: ReturnType<typeof importPlain> | undefined;
+let secure: ReturnType<typeof importTls> | undefined;
+
 /**
  * Returns a function that opens a socket to `target`. The modules are imported here, not above,
  * because a process without TLS need not load it, and a bundle for another runtime need not contain
@@ -143,7 +153,7 @@ type Opener = (callback: OnRead) => Socket;
  */
 async function opener(target: ConnectTarget): Promise<Opener> {
   if (target.kind === "tls") return await tlsOpener(target);
-  const [{ connect }, lookup] = await Promise.all([import("node:net"), sharedLookup()]);
+  const [{ connect }, lookup] = await (plain ??= importPlain());
   return (callback) => {
     const buffer = readBuffer ??= new Uint8Array(READ_BUFFER_BYTES);
     // Deno before 2.8 has no `onread`, and no version of it promises to call back before another
@@ -170,12 +180,8 @@ function flowing(socket: Socket, callback: OnRead): Socket {
 }
 
 async function tlsOpener({ hostname, port, tls }: TlsTarget): Promise<Opener> {
-  const [{ connect, checkServerIdentity }, { isIP }, lookup, secureContext] = await Promise.all([
-    import("node:tls"),
-    import("node:net"),
-    sharedLookup(),
-    secureContextOf(tls),
-  ]);
+  const [{ connect, checkServerIdentity }, { isIP }, lookup] = await (secure ??= importTls());
+  const secureContext = await secureContextOf(tls);
   const name = tls.serverName ?? hostname;
   const options: ConnectionOptions = {
     host: hostname,

@@ -73,6 +73,15 @@ Deno.test("docs: the tests for Deno pass", async () => {
   await expectPasses(tests, Deno.execPath(), args, folder.path);
 });
 
+const OPEN_JEST_TEST = `
+test("a client is left open", async () => {
+  const { createRedlock } = await import("@hasp/redlock");
+  const nodes = await (await import("@hasp/redlock/testing")).startNodes(1);
+  await createRedlock(nodes.addresses).using("report", () => {});
+  await nodes.close();
+});
+`;
+
 Deno.test("docs: the tests for the runners of Node and Bun, Vitest, Jest, ts-jest and Sinon pass with the npm package", async (t) => {
   await using consumer = await startConsumer();
   const node = await findRuntime("node");
@@ -96,6 +105,14 @@ Deno.test("docs: the tests for the runners of Node and Bun, Vitest, Jest, ts-jes
     const [, name, value] = codeMarked("runner").match(/^(\w+)=(\S+) npx jest$/mu)!;
     const env = { [name]: value };
     await expectPasses(tests, node, ["../node_modules/jest/bin/jest.js"], folder.path, env);
+
+    // One whose client is left open passes, too, though the client connects again afterwards.
+    await Deno.writeTextFile(`${folder.path}/open.js`, OPEN_JEST_TEST);
+    const after = "module.exports = () => new Promise((done) => setTimeout(done, 2_000));";
+    await Deno.writeTextFile(`${folder.path}/after.cjs`, after);
+    const alone = ["-i", "--globalTeardown=./after.cjs", "--testRegex=open.js"];
+    const args = ["../node_modules/jest/bin/jest.js", ...alone];
+    await expectPasses(1, node, args, folder.path, env);
   });
   await t.step("ts-jest in a CommonJS project", async () => {
     await using folder = await testFolder("tsJest", consumer.folder);
