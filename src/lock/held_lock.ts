@@ -270,8 +270,7 @@ export class HeldLock extends TimerEntry {
     const nowMs = this.#nowMs;
     const newMs = validityMs(ttlMs, this.settings.driftFactor);
     // mutation: extended-after-its-end
-    const extended = decision === "granted" && this.endMs > nowMs &&
-      newMs - expiryMarginMs(newMs) > nowMs - startMs && !this.exhausted;
+    const extended = decision === "granted" && this.endMs > nowMs && !this.exhausted;
     if (!extended) {
       // It says nothing of the nodes if it was given up, or came after the last that is allowed.
       const saysWhy = decision !== "open" && !this.exhausted;
@@ -285,7 +284,6 @@ export class HeldLock extends TimerEntry {
     this.#startMs = startMs;
     this.#ttlMs = ttlMs;
     this.#validityMs = newMs;
-    this.#schedule();
     return true;
   }
 

@@ -242,8 +242,9 @@ export function noteFailed(call: LockCall, last: Round): void {
   if (decision === "refused" && granted > 0 && !failedByMajority) call.split = true;
   call.throwIfEnded();
   // a cooldown that has begun meanwhile is waited out
-  if (!failedByMajority || call.cooldownLeftMs > 0) return;
-  if (isHopeless(last.votes, nodes.length, quorum)) throw refusal(call);
+  if (isHopeless(last.votes, nodes.length, quorum) && call.cooldownLeftMs === 0) {
+    throw refusal(call);
+  }
 }
 
 /**

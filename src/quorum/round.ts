@@ -151,7 +151,7 @@ export class Round extends TimerEntry implements QuorumRequest {
     this.sinceMs = continuous.look();
     this.startMs = this.sinceMs + continuous.steppedMs;
     this.#origin = origin;
-    this.#answers = nodeSet.nodes.map(() => PENDING);
+    this.#answers = new Array(nodeSet.nodes.length).fill(PENDING);
   }
 
   /** How much time may have passed since it began, in milliseconds. */

@@ -117,3 +117,10 @@ test("Redlock reports a call of one attempt as aborted, also if the signal abort
   });
   assertEquals(cluster.eventTypes, Array(4).fill("denied"));
 });
+
+test("a call rejects with whatever its signal aborts with", async (cluster) => {
+  const signal = AbortSignal.abort(null);
+  const aborted = cluster.redlock.acquire("a", { signal }).catch((error) => [error]);
+  assertEquals(await cluster.settle<unknown>(aborted), [null]);
+  assertEquals(cluster.eventTypes, ["denied"]);
+});

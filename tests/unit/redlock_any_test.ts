@@ -24,11 +24,14 @@ test("a call for any one asks as a plain one does first, and for the one that it
   const first = await cluster.lock(ANY, NAMES);
   const [name] = first.resources;
   await cluster.settle(first.release());
+  await cluster.lock({}, "other");
+  const acquired = cluster.events.filter(({ type }) => type === "acquired");
+  assertEquals(acquired.map((event) => Reflect.get(event, "anyOf")), [NAMES, undefined]);
   for (let fraction = 0; fraction < 1; fraction += 0.25) {
     cluster.fraction = fraction;
     await cluster.settle((await cluster.lock(ANY, NAMES)).release());
   }
-  assertEquals(attempts(cluster), [name, name, name, name, name]);
+  assertEquals(attempts(cluster), [name, "other", name, name, name, name]);
 });
 
 Deno.test("nodes say which of the resources are free, and the next attempt is for one of them", async () => {

@@ -201,3 +201,12 @@ test("a ticket leaves the queues of a node that puts it there when the lock is w
   await cluster.advance(1);
   assertEquals([last.leaves.length, ...NAMES.map((name) => last.queue(name).length)], [1, 0, 0]);
 });
+
+test("a call for any one and one for all of the same wait beside each other", async (cluster) => {
+  for (const name of NAMES) cluster.occupy(name);
+  const calls = [true, false].map((any) => cluster.refusal({ ...WAITS, any }, NAMES));
+  await cluster.advance(100);
+  assertEquals(cluster.queueLengths, [2, 2, 2]);
+  await cluster.close();
+  await Promise.all(calls);
+});

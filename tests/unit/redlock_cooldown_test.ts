@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { LockHeldError, LockLostError, QuorumError, type RedlockError } from "../../src/errors.ts";
 import type { Lock } from "../../src/lock/lock.ts";
-import { FAILED } from "../../src/quorum/outcome.ts";
+import { FAILED, GRANTED } from "../../src/quorum/outcome.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { Cluster, locked, MARGIN_MS, REASON, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";
 
@@ -117,6 +117,7 @@ Deno.test("a cooldown is for each key of the lock, and for calls of this client 
     const [resource, options, free] of [
       ["b", {}, false],
       [["c", "a"], {}, false],
+      [["a", "c"], {}, false],
       ["c", {}, true],
       ["x:a", { keyPrefix: "" }, false],
       ["a", { keyPrefix: "y:" }, true],
@@ -191,4 +192,28 @@ Deno.test("a release that too few nodes answered leaves a cooldown from the end 
   assertEquals(await cluster.try(), undefined);
   await cluster.advance(10);
   assert(await cluster.try());
+});
+
+Deno.test("a call for any one that has waited for cooldowns asks for the one whose cooldown is over first", async () => {
+  const cluster = new Cluster(3, { cooldownMs: COOLDOWN_MS });
+  for (const name of ["b", "a"]) {
+    await cluster.lock({}, name);
+    await cluster.advance(100);
+  }
+  await cluster.advance(TTL_MS);
+  const acquiring = cluster.redlock.acquire(["a", "b"], { any: true, waitMs: 20_000 });
+  assertEquals((await cluster.settle(acquiring, 10_000)).resources, ["b"]);
+  assertEquals(cluster.asked(), [3, 3, 3]);
+});
+
+Deno.test("a call that may not wait says of a lock whose cooldown began during its attempt that it is in that", async () => {
+  const cluster = new Cluster(3, { cooldownMs: COOLDOWN_MS });
+  await cluster.lock();
+  await cluster.advance(NOTICED_MS - 10);
+  for (const node of cluster.nodes) {
+    node.acquire = (request, nodeIndex) => {
+      cluster.clock.setTimer(() => request.answer(nodeIndex, GRANTED), 20);
+    };
+  }
+  assertInstanceOf(await cluster.refusal({ waitMs: 0 }, ["b", "a"]), LockHeldError);
 });

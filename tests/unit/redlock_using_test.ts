@@ -51,3 +51,14 @@ test("using() resolves if the keys expired only on the way of the release", asyn
   assertEquals(await cluster.settle(using), "done");
   assertEquals(cluster.eventTypes.slice(-2), ["acquired", "released"]);
 });
+
+test("using() has its signal abort lock.signal also after the routine has released the lock", async (cluster) => {
+  const controller = new AbortController();
+  const { signal } = controller;
+  await cluster.settle(cluster.redlock.using("a", { signal }, async (lock) => {
+    const { signal: lockSignal } = lock;
+    await lock.release();
+    controller.abort(REASON);
+    assertStrictEquals(lockSignal.reason, REASON);
+  }));
+});

@@ -3,6 +3,7 @@ import {
   assertEquals,
   assertGreater,
   assertInstanceOf,
+  assertMatch,
   assertRejects,
   assertStrictEquals,
 } from "@std/assert";
@@ -11,7 +12,7 @@ import { QuorumError, type RedlockError } from "../../../src/errors.ts";
 import { counterHint } from "../../../src/fencing/token.ts";
 import { handOverToken } from "../../../src/lock/hand_over_token.ts";
 import type { RedlockOptions } from "../../../src/options.ts";
-import { Cluster, OTHER_VALUE, REASON, TTL_MS } from "../../support/cluster.ts";
+import { Cluster, OTHER_VALUE, REASON, TTL_MS, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
@@ -173,6 +174,12 @@ Deno.test("acquire() with fencing does not count on a node that has lost its key
   second.before.raiseCounters = () => second.set("a", "another"); // whose token is the greater
   assertInstanceOf(await cluster.refusal(), QuorumError);
   assertEquals(counters(cluster).slice(0, 2), [USED + 2, USED + 2]);
+});
+
+Deno.test("acquire() with fencing that has its token too late says that it is too late", async () => {
+  const cluster = fenced([0, 0, 0], { nodeTimeoutMs: TTL_MS });
+  for (const node of cluster.nodes) node.replyMs = VALIDITY_MS - 10;
+  assertMatch((await cluster.refusal()).message, /, but too late for its validity$/);
 });
 
 Deno.test("acquire() with fencing that is aborted, or whose client closes, while it raises takes back what it set", async () => {

@@ -94,7 +94,7 @@ test.locked("Lock.signal is one real signal, also if it is first asked for after
   await cluster.advance(TTL_MS);
   assertStrictEquals(both.reason, signal.reason);
   assertStrictEquals(lock.signal, signal);
-  assertInstanceOf(late.signal.reason, LockLostError);
+  assertInstanceOf(AbortSignal.any([late.signal]).reason, LockLostError);
   assertStrictEquals(late.signal, late.signal);
 });
 
@@ -162,4 +162,10 @@ Deno.test("a lock that is lost while an extension is on its way has that extensi
 Deno.test("Lock.resources cannot be changed, because the client extends and releases what it names", async () => {
   const lock = await new Cluster(3, { onEvent: undefined }).lock();
   assertThrows(() => (lock.resources as string[]).pop(), TypeError);
+});
+
+test.locked("a lock that is gone on a majority leaves its other keys to others at once", async ({ cluster, lock }) => {
+  cluster.forget(0, 1);
+  assertInstanceOf(await cluster.rejection(lock.extend()), LockLostError);
+  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
 });

@@ -124,3 +124,10 @@ for (const mode of ["hang", "fail"] as const) {
     assertInstanceOf(await cluster.settle(attempting, 1), QuorumError);
   });
 }
+
+test.locked("Lock.extend() asks for keys that live as long as it claims after a longer extension", async ({ cluster, lock }) => {
+  await cluster.settle(lock.extend({ ttlMs: 10 * TTL_MS }));
+  await cluster.settle(lock.extend());
+  const [{ ttlMs }] = cluster.nodes[0].asked("extend").slice(-1);
+  assert(ttlMs > 9 * TTL_MS, `${ttlMs}`);
+});

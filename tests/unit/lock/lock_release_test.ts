@@ -59,6 +59,13 @@ test.locked("Lock.release() is false if the lock ran out while the machine slept
   assertEquals(await cluster.settle(lock.release()), false);
 });
 
+test.locked("Lock.release() that a client may have sent twice shows no loss", async ({ cluster, lock }) => {
+  cluster.nodes[0].resends = true;
+  cluster.forget();
+  assertEquals(await cluster.settle(lock.release()), false);
+  assertEquals(cluster.eventTypes, ["attempt", "acquired", "released"]);
+});
+
 Deno.test("Lock.release() that fails gives its caller and its listener votes and causes", async () => {
   const { cluster, lock } = await locked(3, { nodeTimeoutMs: 30 });
   cluster.set("fail", 1);

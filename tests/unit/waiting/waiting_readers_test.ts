@@ -133,3 +133,33 @@ test("a reader that enters first, behind many, lets in those ahead of it and tho
   const locks = await cluster.settle(Promise.all(calls), PASSED_MS);
   assertEquals(locks.every(({ held }) => held), true);
 });
+
+test("readers that waited behind one of their client enter with it at once, past a writer that waits", async (cluster) => {
+  const write = await locked(cluster, "a", WAIT);
+  const reads = Array.from({ length: 6 }, () => cluster.redlock.acquire("a", READ));
+  await cluster.advance(50);
+  const next = cluster.peer().acquire("a", WAIT);
+  await cluster.advance(50);
+  for (const node of cluster.nodes) node.replyMs = 10;
+  await cluster.settle(write.release());
+  const locks = await cluster.settle(Promise.all(reads), 40);
+  await cluster.settle(Promise.all(locks.map((lock) => lock.release())));
+  assertEquals((await cluster.settle(next, 50)).held, true);
+});
+
+test("a reader that was denied where it was to enter passes nobody from then on", async (cluster) => {
+  const [node] = cluster.nodes;
+  const passes: unknown[] = [];
+  const acquire = node.acquire.bind(node);
+  const write = await locked(cluster, "a", WAIT);
+  const reads = [1, 2].map(() => cluster.redlock.acquire("a", READ));
+  await cluster.advance(50);
+  node.acquire = (request, nodeIndex) => {
+    passes.push(request.entersAtOnce);
+    if (request.entersAtOnce) cluster.occupy("a", 1_000);
+    acquire(request, nodeIndex);
+  };
+  await cluster.settle(write.release());
+  await cluster.settle(Promise.all(reads), 2_000);
+  assertEquals(passes.filter(Boolean), [true]);
+});
