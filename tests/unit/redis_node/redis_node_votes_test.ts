@@ -226,9 +226,9 @@ test.queueing("RedisNode refuses what sets keys while too many commands wait, bu
   const message =
     `Connection to ${NAME} has at least ${QUEUE_LENGTH_MAX} commands waiting for replies`;
   const refused = [
-    bench.ask("acquire"),
+    bench.ask("acquire", Object.assign(new FakeRequest(), { set: true })),
     bench.ask("acquire", new FakeRequest("k", { ticket })),
-    bench.ask("extend"),
+    bench.ask("extend", Object.assign(new FakeRequest(), { set: true })),
   ];
   await runMicrotasks(); // an extension is sent, or refused, at the end of its tick
   for (const { answers, unsent } of refused) {
