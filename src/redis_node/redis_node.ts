@@ -355,7 +355,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     index = 0,
   ): void {
     const outcome = error.outcome === "not-sent" ? UNSENT : FAILED;
-    for (const each of index > 0 ? group.slice(index) : group) {
+    for (const each of group.slice(index)) {
       const isRelease = operation.kind === "release";
       // mutation: release-forgotten
       if (isRelease && each.mayHaveKeys(nodeIndex)) this.#pendingReleases.add(each);
