@@ -16,6 +16,11 @@ import { bitCount } from "../quorum/quorum_node.ts";
  * lost instead, so it does ask: a free lock waits 1.5 s at most, and a turn lasts for up to 1 s.
  */
 const MINORITY_LATER_MS = 200;
+/**
+ * How much later if a quorum says so, in milliseconds: on the other nodes the turn, or the key, may
+ * end after that, and one that denies would keep the ticket that had the turn.
+ */
+const QUORUM_LATER_MS = 2;
 
 /** The news of one ticket. Of a pool, they are about one key that it may have, and one to watch. */
 export class News {
@@ -73,7 +78,8 @@ export class News {
     // if it was taken there before, it was released since: another turn has begun
     if (this.#takenOn & bit) this.#begunOn = this.#takenOn = 0;
     this.#begunOn |= bit;
-    const laterMs = bitCount(this.#begunOn) < this.#quorum ? MINORITY_LATER_MS : 0;
+    const isMinority = bitCount(this.#begunOn) < this.#quorum;
+    const laterMs = isMinority ? MINORITY_LATER_MS : QUORUM_LATER_MS;
     // mutation: notified-first-never-overtaken
     this.endAt(place, endMs + laterMs);
   }

@@ -10,7 +10,7 @@
  * | time               | why it asks then                                                  |
  * | ------------------ | ----------------------------------------------------------------- |
  * | `#followMs`        | nodes have notified it: it may have the key; not while it rests   |
- * | `News.watchEndMs`   | another's turn is over; or if it was used, the key expires        |
+ * | `News.watchEndMs`  | another's turn is over; or if it was used, the key expires        |
  * | `#answeredMs`      | nodes have answered; it is the earliest of the next four:         |
  * | ... `#splitMs()`   | the vote was split, so nobody may have the lock                   |
  * | ... `#foreignMs()` | a client of another library has it, whose release notifies nobody |
@@ -174,6 +174,7 @@ export class QueuedWaiter implements TicketListener {
 
   /** Resolves when a first attempt with a ticket can be made, in `limitMs` at the latest. */
   ready(limitMs: number): Promise<void> {
+    this.#polls = 0; // those of the call before it
     const dueMs = () =>
       this.#notifications.isSubscribing ? Infinity : this.resource.concededUntilMs;
     return this.#sleepUntil(dueMs, limitMs);

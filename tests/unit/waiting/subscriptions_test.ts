@@ -114,6 +114,20 @@ Deno.test("a call asks soon when nodes are back after a quorum could no longer n
   }
 });
 
+Deno.test("a call that takes the place of one that gave up polls as if no call had polled before", async () => {
+  const limits = { retryDelayMs: 100, retryDelayMaxMs: 60_000 };
+  const callers = new Callers(limits, 3, (nodes) => {
+    for (const node of nodes) node.refusal = new Error("NOPERM");
+  });
+  callers.occupy();
+  callers.call("first", { waitMs: 50_000 });
+  callers.call("second");
+  await callers.advance(50_000);
+  assertEquals(callers.errors.size, 1);
+  const [waitedMs = Infinity] = await callers.asksAfter(() => {}, 60_000);
+  assertLessOrEqual(waitedMs, 100);
+});
+
 Deno.test("a call polls ever more rarely, not each time that nodes cannot be reached again", async () => {
   const callers = await blocked(["first"], { retryDelayMs: 100, retryDelayMaxMs: 60_000 });
   const asks = callers.asksMs().length;
