@@ -75,8 +75,12 @@ export class News {
   onWatch(nodeIndex: number, place: number | undefined, endMs: number): void {
     if (!this.#watch(place)) return;
     const bit = 1 << nodeIndex;
-    // if it was taken there before, it was released since: another turn has begun
-    if (this.#takenOn & bit) this.#begunOn = this.#takenOn = 0;
+    // If it was taken there before, it was released since: another turn has begun. But a slow node
+    // may say so of the lock before, when others have said that this turn has begun.
+    if (this.#takenOn & bit) {
+      if (this.#isUsed) this.#begunOn = 0;
+      this.#takenOn = 0;
+    }
     this.#begunOn |= bit;
     const isMinority = bitCount(this.#begunOn) < this.#quorum;
     const laterMs = isMinority ? MINORITY_LATER_MS : QUORUM_LATER_MS;

@@ -246,6 +246,21 @@ for (const [saying, laterMs] of [[1, MINORITY_LATER_MS], [2, QUORUM_LATER_MS]]) 
   });
 }
 
+Deno.test("a call on 5 nodes is as patient if two of them are slow, and report late who had the key before", async () => {
+  const callers = await blocked(["first"], {}, 5);
+  const [one, other, third, ...slow] = callers.nodes;
+  const [waitedMs] = await callers.asksAfter(() => {
+    callers.notify([one, other, third], "taken");
+    callers.notify([one, other], "watch");
+    for (const node of slow) {
+      callers.notify([node], "taken");
+      callers.notify([node], "watch");
+    }
+    callers.notify([third], "watch");
+  });
+  assertEquals(waitedMs, PATIENCE_MS + QUORUM_LATER_MS);
+});
+
 for (const [ahead, firstMs] of [[1, 50], [2, 100], [5, 150], [30, 150], [100, 150]]) {
   Deno.test(`a call that finds the key free and ${ahead} tickets ahead overtakes them, with a little more patience for more of them`, async () => {
     const callers = await blocked(["first"], {}, 3, (nodes) => {
