@@ -106,8 +106,8 @@ export class LocalQueues {
    */
   waiterFor(call: WaitingCall): QueuedWaiter | undefined {
     const { localName, settings } = call;
-    const queue = this.#queues.get(localName);
-    if (!queue || !settings.notify || !this.#nodeSet.nodes.some(({ subscribe }) => subscribe)) {
+    const queue = this.#queues.get(localName)!;
+    if (!settings.notify || !this.#nodeSet.nodes.some(({ subscribe }) => subscribe)) {
       return void this.removeWaiter(localName); // that of a call before it
     }
     this.#notifications ??= new ReleaseNotifications(this.#nodeSet, this.#onEvent);
@@ -164,7 +164,7 @@ export class LocalQueues {
     // as after most releases; the loop would allocate
     if (!othersWait && this.#contended.size === 0) return;
     const nowMs = this.#nodeSet.wheel.clock.monotonicMs();
-    for (const name of keys.length > 1 ? [keysName(keys), ...keys] : keys) {
+    for (const name of [keysName(keys), ...keys]) {
       // mutation: release-forgets-who-waits
       if (othersWait) this.remember(name);
       else if (!this.#contended.get(name)?.isForeignSeen(nowMs)) this.#contended.delete(name);

@@ -35,11 +35,13 @@ Deno.test("tryAcquire() after a lock ran out is undefined until the cooldown is 
 });
 
 Deno.test("acquire() and using() wait for the cooldown within waitMs", async () => {
-  for (const how of ["acquire", "using"]) {
+  for (const how of ["exclusive", "shared", "using"] as const) {
     const cluster = await ranOut();
     const { redlock } = cluster;
     const startMs = cluster.nowMs;
-    const acquiring = how === "acquire" ? redlock.acquire("a") : redlock.using("a", (lock) => lock);
+    const acquiring = how === "using"
+      ? redlock.using("a", (lock) => lock)
+      : redlock.acquire("a", { mode: how });
     await cluster.settle(acquiring, 10_000);
     const waitedMs = cluster.nowMs - startMs;
     assert(Math.abs(waitedMs - (COOLDOWN_MS - TTL_MS + NOTICED_MS)) <= 20, `${waitedMs}`);

@@ -1,5 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { type QuorumError, RedlockError } from "../../../src/errors.ts";
+import { holderOf } from "../../../src/holder.ts";
 import { list, type ListedLock, type ListOptions } from "../../../src/operate/mod.ts";
 import { Cluster, OTHER_VALUE, REASON, test } from "../../support/cluster.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
@@ -45,6 +46,25 @@ Deno.test("list() leaves out what is gone by now, other keys than asked for, and
   for (const key of ["app:a", "app:", "app:hasp:x"]) prefixed.occupy(key);
   const inherited = Object.create({ keyPrefix: "app:" });
   assertEquals((await listed(prefixed, inherited)).sort(), ["a", "hasp:x"]);
+});
+
+Deno.test("list() says who has set a key that nobody holds, and of readers those that a quorum of nodes has", async () => {
+  const cluster = clusterOf("a", "a", "a");
+  const shown = async () => {
+    const found: unknown[] = [];
+    for await (const { held, holders } of list(cluster.redlock)) {
+      found.push(held, ...holders.map(({ holder }) => holder));
+    }
+    return found;
+  };
+  for (const node of cluster.nodes.slice(1)) node.delete("a");
+  assertEquals(await cluster.settle(shown()), [false, holderOf(OTHER_VALUE)]);
+  const [one, other] = ["1", "2"].map((digit) => `${digit.repeat(40)}:t9wbk1:`);
+  cluster.nodes.forEach((node, index) => {
+    const sharers = index === 0 ? [other, one] : [one];
+    node.inspect = () => Promise.resolve({ value: "", remainingMs: 500, sharers });
+  });
+  assertEquals(await cluster.settle(shown()), [true, holderOf(one)]);
 });
 
 Deno.test("list() never leaves out a key because too few nodes say what they have under it", async () => {

@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertGreater } from "@std/assert";
 import { blocked, Callers, held } from "../../support/callers.ts";
+import { test } from "../../support/cluster.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
 // Its ticket
@@ -322,4 +323,14 @@ Deno.test("a call whose lock keeps its keys for a while leaves the queue of a no
   assertEquals([callers.won, callers.queueLengths], [["first"], [1, 0, 0]]);
   await callers.advance(100);
   assertEquals(callers.queueLengths, [0, 0, 0]);
+});
+
+test("a call that may not wait asks without the ticket of one that waits", async (cluster) => {
+  cluster.occupy();
+  const waiting = cluster.refusal({ waitMs: 500 });
+  await cluster.advance(100);
+  assertEquals(await cluster.try(), undefined);
+  const priorities = cluster.nodes[0].asked("acquire").map(({ priority }) => priority);
+  assertEquals(priorities, [undefined, "in-order", undefined]);
+  await waiting;
 });
