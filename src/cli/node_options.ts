@@ -11,6 +11,9 @@ import { nameOf } from "../process_name.ts";
 import { type AddressOptions, findNodes } from "./addresses.ts";
 import { UsageError } from "./exit_codes.ts";
 
+/** How each address begins: a password may have spaces and commas. */
+const ADDRESS_START = /(?<![^\s,])[a-z][a-z0-9+.-]*:\/\//giu;
+
 /** The options about the nodes. */
 export interface NodeOptions extends AddressOptions {
   /** A file with the certificates of authorities to trust. */
@@ -29,6 +32,8 @@ export interface NodeOptions extends AddressOptions {
 export interface OpenedClient extends AsyncDisposable {
   readonly redlock: Redlock;
   readonly keyPrefix: string;
+  /** How many nodes there are. */
+  readonly nodeCount: number;
 }
 
 /**
@@ -51,7 +56,8 @@ export async function openClient(
     keyPrefix,
     nodeTimeoutMs,
   });
-  return { redlock, keyPrefix, [Symbol.asyncDispose]: () => redlock.close() };
+  const nodeCount = addresses.join(" ").match(ADDRESS_START)!.length; // else they were refused
+  return { redlock, keyPrefix, nodeCount, [Symbol.asyncDispose]: () => redlock.close() };
 }
 
 /**

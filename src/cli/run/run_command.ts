@@ -14,7 +14,7 @@ import { type NodeOptions, openClient, processName } from "../node_options.ts";
 import { LockGuard } from "./lock_guard.ts";
 import { type Ending, type RunningCommand, startCommand } from "./running_command.ts";
 import { OVER } from "./shell_scripts.ts";
-import { logEvent, type LogOptions, logProblem } from "./run_log.ts";
+import { logEvent, type LogOptions, logProblem, watchAttempts } from "./run_log.ts";
 import { Interrupted, signalExitCode, Signals } from "./signals.ts";
 
 /**
@@ -69,6 +69,8 @@ export async function run(command: readonly string[], given: RunOptions): Promis
   const signals = new Signals();
   const extensions: Extensions = {};
   try {
+    const report = (message: string) => logProblem(options, new Error(message));
+    const onAttempt = watchAttempts(() => client.nodeCount, report);
     await using client = await openClient(options, {
       ttlMs: options.ttl,
       waitMs: options.wait,
@@ -86,6 +88,7 @@ export async function run(command: readonly string[], given: RunOptions): Promis
         }
         if (event.type === "extend-failed") extensions.failedVotes = event.votes;
         logEvent(options, event);
+        onAttempt(event);
       },
     });
     const lock = await acquire(client.redlock, options, signals.waiting);

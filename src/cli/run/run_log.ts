@@ -5,14 +5,19 @@
  * @module
  */
 import { appendFileSync } from "node:fs";
-import type { RedlockEvent, Vote } from "../../../mod.ts";
+import type { EventListener, RedlockEvent, Vote } from "../../../mod.ts";
+import { reasonOf, voteCount } from "../../messages.ts";
 import { printable } from "../../printable.ts";
 import { systemClock } from "../../time/clock.ts";
+import { quorumSize } from "../../vote.ts";
 import { formatDuration } from "../duration.ts";
 import { errorLine } from "../exit_codes.ts";
 import { answersOf, plainVotes, shownName } from "../inspect_command.ts";
 import { processName } from "../node_options.ts";
 import { jsonLine, masked, printError, printErrorMasked } from "../terminal.ts";
+
+/** How long too few nodes answer before `run` says so, in milliseconds. */
+const UNANSWERED_MS = 60_000;
 
 /** The options about it. */
 export interface LogOptions {
@@ -61,6 +66,37 @@ export function logProblem({ json }: LogOptions, problem: unknown): void {
   const text = errorLine(problem);
   const line = { timeMs: systemClock.wallMs(), type: "problem", text };
   printError(json ? jsonLine(line) : `hasp: ${text}`);
+}
+
+/**
+ * A listener that says why the lock is still awaited when too few nodes have answered for a minute.
+ * It says so again only if enough have answered meanwhile.
+ *
+ * @param nodeCount Returns how many nodes there are.
+ * @param report Called with the message.
+ */
+export function watchAttempts(
+  nodeCount: () => number,
+  report: (message: string) => void,
+): EventListener {
+  let sinceMs: number | undefined;
+  return (event) => {
+    if (event.type !== "attempt") return;
+    const { votes } = event;
+    const count = nodeCount();
+    // A node may be missing that answers well: an attempt ends once it is decided.
+    const failed = votes.filter(({ outcome }) => outcome !== "granted" && outcome !== "denied");
+    if (count - failed.length >= quorumSize(count)) {
+      sinceMs = undefined;
+      return;
+    }
+    const nowMs = systemClock.monotonicMs();
+    sinceMs ??= nowMs;
+    if (nowMs - sinceMs < UNANSWERED_MS) return;
+    sinceMs = Infinity; // said
+    const why = voteCount(votes, count) + reasonOf(votes);
+    report(`Still waiting, because too few nodes have answered for a minute: ${why}`);
+  };
 }
 
 /** An event as plain data: errors are messages, and what is endless is `null`. */

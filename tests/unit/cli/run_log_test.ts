@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import type { Vote } from "../../../mod.ts";
-import { eventText, plainEvent } from "../../../src/cli/run/run_log.ts";
+import { eventText, plainEvent, watchAttempts } from "../../../src/cli/run/run_log.ts";
+import { startFakeClock } from "../../../src/testing/mod.ts";
 
 const votes: readonly Vote[] = [
   { node: "redis://a:1", outcome: "granted", elapsedMs: 1 },
@@ -47,4 +48,25 @@ Deno.test("plainEvent() is an event as data that JSON can hold", () => {
   });
   const error = new Error("down");
   assertEquals(plainEvent({ type: "node-disconnected", node: "a", error }).error, "down");
+});
+
+Deno.test("watchAttempts() reports once that a quorum of nodes fails for a minute, and again after it has answered", async () => {
+  using clock = startFakeClock();
+  const texts: string[] = [];
+  const watch = watchAttempts(() => 3, (text) => texts.push(text));
+  const attempt = (...outcomes: Vote["outcome"][]) => {
+    const votes = outcomes.map((outcome, index) => ({ node: `${index}`, outcome, elapsedMs: 1 }));
+    watch({ type: "attempt", resources: ["a"], votes, attempt: 1, granted: false, elapsedMs: 1 });
+  };
+  const minute = async (...outcomes: Vote["outcome"][]) => {
+    attempt(...outcomes);
+    await clock.tick(60_000);
+    attempt(...outcomes);
+    return texts.splice(0).length;
+  };
+  assertEquals(await minute("failed", "denied"), 0);
+  assertEquals(await minute("failed", "timed-out"), 1);
+  assertEquals(await minute("failed", "timed-out"), 0);
+  assertEquals(await minute("denied", "denied"), 0);
+  assertEquals(await minute("granted", "failed", "quarantined"), 1);
 });
