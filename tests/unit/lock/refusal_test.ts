@@ -149,3 +149,12 @@ test("acquire() fails at once if more than N - quorum nodes refuse for good", as
   assertEquals(cluster.nowMs, startMs);
   assertEquals(cluster.eventTypes, ["attempt", "denied"]);
 });
+
+test("a client that has used many names still knows the lock that it holds", async (cluster) => {
+  await cluster.lock();
+  for (let name = 0; name < 40; name++) {
+    await cluster.settle((await cluster.lock({}, `${name}`)).release());
+  }
+  const { message } = await cluster.refusal({ waitMs: 10 });
+  assertMatch(message, /another call of this client has held it/);
+});
