@@ -253,7 +253,7 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
       const oldBelow = oldCountsBelow(timeMs, intactMs);
       // A counter that may be an old one is withheld, so that counters are raised above it.
       // mutation: old-counters-believed
-      const isOld = outcome === GRANTED && detail !== undefined && Number(detail) < oldBelow;
+      const isOld = outcome === GRANTED && Number(detail) < oldBelow;
       if (isOld) request.answer(nodeIndex, OUTDATED, oldBelow, atMs);
       else request.answer(nodeIndex, outcome!, detail, atMs);
       return;

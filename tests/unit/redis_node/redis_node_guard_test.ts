@@ -63,6 +63,8 @@ test.queueing("RedisNode guards a request that it sends again because the server
 test.opened("RedisNode with the guard on counts no denial of a node in quarantine: nobody may hold the key", async (bench) => {
   assertEquals(await outcome(bench, "$-1\r\n" + MISSING), "quarantined");
   assertEquals(await outcome(bench, "$-1\r\n" + OLD), "denied");
+  const pool = { keys: ["k", "l"], place: 0, free: [] };
+  assertEquals(await outcome(bench, "*1\r\n:1\r\n" + OLD, { pool }), "denied"); // 1 is no counter
 });
 
 for (
@@ -92,8 +94,9 @@ for (
   });
 }
 
-test.opened("RedisNode with the guard leaves an error as it is", async (bench) => {
+test.opened("RedisNode with the guard leaves an error as it is, and asks no busy server for its age again", async (bench) => {
   assertEquals(await outcome(bench, "-OOM no\r\n" + MISSING), "failed");
+  assertEquals(await outcome(bench, "+OK\r\n-BUSY no\r\n"), "failed");
 });
 
 test.opened("RedisNode with the guard takes a server for just restarted whose run id changes or goes, until the guard is over", async (bench) => {
