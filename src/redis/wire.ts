@@ -209,9 +209,16 @@ const lastCalls: (() => void)[] = [];
 const writes: (() => void)[] = [];
 let ending = false;
 
-/** Calls a function at the end of this tick: what it queues goes out with the rest of the tick. */
-export function beforeWrites(callback: () => void): void {
-  lastCalls.push(callback);
+/**
+ * Calls a function at the end of this tick: what it queues goes out with the rest of the tick.
+ *
+ * @param turned Whether the servers are written to in the other order. If one of them were the last
+ * for all that locks need, its replies would come apart from the others: with ten locks in flight,
+ * that takes a client up to a tenth more CPU.
+ */
+export function beforeWrites(callback: () => void, turned = false): void {
+  if (turned) lastCalls.unshift(callback);
+  else lastCalls.push(callback);
   endTick();
 }
 

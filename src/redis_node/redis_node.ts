@@ -194,7 +194,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     this.#groupOperation = operation;
     this.#groupIndex = nodeIndex;
     const length = this.#group.push(request);
-    if (length === 1) beforeWrites(this.#sendGroup);
+    if (length === 1) beforeWrites(this.#sendGroup, kind === "acquire");
     else if (length === GROUP_LENGTH_MAX) this.#sendGroup();
   }
 
@@ -202,11 +202,17 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   readonly #sendGroup = (): void => {
     const group = this.#group;
     if (group.length === 0) return;
+    const operation = this.#groupOperation!;
+    const nodeIndex = this.#groupIndex;
+    const { crowded } = this.connection;
+    if (crowded && operation.kind !== "release") { // it was not, when they were asked
+      return group.splice(0).forEach((request) => request.answer(nodeIndex, UNSENT, crowded));
+    }
     if (group.length === 1) { // as most have, which makes no other array
-      return this.#send(this.#groupOperation!, group.pop()!, this.#groupIndex);
+      return this.#send(operation, group.pop()!, nodeIndex);
     }
     this.#group = [];
-    this.#send(this.#groupOperation!, group[0], this.#groupIndex, group);
+    this.#send(operation, group[0], nodeIndex, group);
   };
 
   /** @param unknown Whether the server has said that it does not know the script. */

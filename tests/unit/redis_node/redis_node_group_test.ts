@@ -54,6 +54,36 @@ test.opened("RedisNode answers each acquisition of a tick by its own reply, keep
   assertEquals(requests.map(({ shared }) => shared).filter(Boolean), []);
 });
 
+test("RedisNode sends no acquisition that was asked for before the login was refused", async (bench) => {
+  bench.use({}, "redis://:secret@h");
+  await bench.send("acquire");
+  bench.transport.writes.length = 0;
+  bench.transport.feed("-WRONGPASS no\r\n");
+  const keys: string[] = [];
+  while (bench.node.connection.open) { // one more in each microtask, until it is refused
+    keys.push(`k${keys.length}`);
+    bench.ask("acquire", request(keys.at(-1)!));
+    await Promise.resolve();
+  }
+  await runMicrotasks();
+  keys.pop(); // still in the group
+  assertEquals([keys.length > 0, bench.written], [true, keys.map(SET).join("")]);
+});
+
+test.opened("RedisNode has the client write acquisitions to the servers in the other order than releases", async (bench) => {
+  const other = await new NodeBench().opened();
+  const order: string[] = [];
+  for (const [name, { transport }] of Object.entries({ bench, other })) {
+    const write = transport.write.bind(transport);
+    transport.write = (bytes) => (order.push(name), write(bytes));
+  }
+  for (const node of [bench, other]) node.ask("acquire");
+  await runMicrotasks();
+  for (const node of [bench, other]) node.release();
+  await runMicrotasks();
+  assertEquals(order, ["other", "bench", "bench", "other"]);
+});
+
 test.opened("RedisNode.close() sends the group of its tick", async (bench) => {
   const requests = releaseMany(bench);
   const closing = bench.node.close();
