@@ -86,9 +86,9 @@ export interface RedlockOptions {
   driftFactor?: number | undefined;
   /**
    * First delay between two attempts of a call that polls, in milliseconds; at least 0 and finite.
-   * The delay doubles with each attempt, and the actual delay is random between 0 and it ("full
-   * jitter"). It is also the longest delay of the first client in the queue while a client of
-   * another library has the lock.
+   * The delay doubles with each poll in a row, and the actual delay is random between 0 and it
+   * ("full jitter"). It is also the longest delay of the first client in the queue while a client
+   * of another library has the lock.
    *
    * @default {100}
    */

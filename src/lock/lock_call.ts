@@ -75,6 +75,7 @@ export class LockCall implements WaitingCall {
   /** Set if the lock is in shared mode. */
   readonly mode: "shared" | undefined;
   entersAtOnce = false;
+  polls = 0;
   /** How many attempts were made. */
   attempts = 0;
   /** The last attempt that has failed. */
@@ -271,7 +272,7 @@ async function waitAsFirst(call: LockCall): Promise<number | undefined> {
   const waiter = localQueues.waiterFor(call);
   const leftMs = call.leftMs();
   if (!waiter) {
-    const delayMs = backoffMs(wheel.random, settings, call.attempts - 1);
+    const delayMs = backoffMs(wheel.random, settings, call.polls++);
     await pause(wheel, Math.min(delayMs, leftMs), signal);
     return undefined;
   }

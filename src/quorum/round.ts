@@ -191,7 +191,7 @@ export class Round extends TimerEntry implements QuorumRequest {
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       put(question, nodes[nodeIndex], this, nodeIndex);
     }
-    this.shared = undefined; // the encoded command is sent, and must not live as long as the lock
+    this.shared = undefined; // its encoded command must not live as long as the lock
     const ended = this.nodeSet.closed && !this.#isRelease || signal?.aborted;
     if (ended || this.settled) return Promise.resolve();
     // mutation: no-deadline

@@ -2,9 +2,10 @@
  * What nodes have sent a ticket since its last attempt began: that it may have the key, or until
  * when another may.
  *
- * The other's turn is watched: the ticket asks when that is over. If the turn was used, because a
- * quorum of nodes says that the key was taken, the ticket asks when the key expires. If a lock has
- * ended but keeps its key for a while, the end of that is watched like the end of a turn.
+ * The other's turn is watched: the ticket asks when that is over, or a little later if only a
+ * minority of nodes has said that it has begun. If the turn was used, because a quorum of nodes
+ * says that the key was taken, the ticket asks when the key expires. If a lock has ended but keeps
+ * its key for a while, the end of that is watched like the end of a turn.
  *
  * @module
  */

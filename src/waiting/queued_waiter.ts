@@ -97,6 +97,8 @@ export interface WaitingCall extends Wanted {
    * those that wait.
    */
   entersAtOnce: boolean;
+  /** How often in a row too few nodes answered it, or could notify it. */
+  polls: number;
 }
 
 /** Waits in the queues, for one call after another until one has the lock. */
@@ -140,8 +142,6 @@ export class QueuedWaiter implements TicketListener {
   #wasNotified = false;
   /** How often in a row it asked and no node notified it. */
   #idles = 0;
-  /** How often in a row too few nodes answered, or could notify it. */
-  #polls = 0;
   /** How often in a row the vote was split. */
   #splits = 0;
   /** Where the ticket stood by the last answers. */
@@ -174,7 +174,6 @@ export class QueuedWaiter implements TicketListener {
 
   /** Resolves when a first attempt with a ticket can be made, in `limitMs` at the latest. */
   ready(limitMs: number): Promise<void> {
-    this.#polls = 0; // those of the call before it
     const dueMs = () =>
       this.#notifications.isSubscribing ? Infinity : this.resource.concededUntilMs;
     return this.#sleepUntil(dueMs, limitMs);
@@ -194,7 +193,7 @@ export class QueuedWaiter implements TicketListener {
       last.votes.some(({ outcome }) => outcome === "quarantined");
     this.#restUntilMs = inQuarantine ? this.#within(REST_MS_MAX) : 0;
     this.#followMs = this.#answeredMs = Infinity;
-    this.#pollMs = this.#backoffMs(this.#polls++);
+    this.#pollMs = this.#backoffMs(this.call!.polls++);
     this.#joinMs = this.#nextJoinMs();
     if (this.#news.notifiedBy !== 0) this.#planByNews();
     this.#planByVotes();
@@ -328,7 +327,7 @@ export class QueuedWaiter implements TicketListener {
     // no release is missed, so no poll is necessary
     if (this.#notifications.hasQuorum) {
       this.#pollMs = Infinity;
-      this.#polls = 0;
+      this.call!.polls = 0;
     }
     this.#pause?.end();
   }

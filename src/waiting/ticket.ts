@@ -57,7 +57,7 @@ export class Ticket implements QueueTicket {
   /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
   score = 0;
   agreed = false;
-  /** How long its turn lasts, in milliseconds, from when the ticket is first sent. */
+  /** How long its turn lasts, in milliseconds; set when the ticket is first sent. */
   patienceMs = 0;
   /** Its id without the patience and the end. */
   readonly name: string;

@@ -46,12 +46,12 @@
  *
  * - nothing, `turn`: the key is free, and it is the ticket's turn. Or another has overtaken it: it
  *   is to ask again, and gets its position back.
- * - `+` and a time, `watch`: the ticket is to ask after so many milliseconds, if nothing comes
- *   before. Each that gets this message waits at least 50 ms longer than the one before. The key is
- *   free, and it is another's turn; or a lock that has ended keeps the key until then. It goes to
- *   the first, the fourth and the last of those who wait for that; if they wait for the end of a
- *   key, also to the last but one. Several at the head may be stuck; but the last has just asked,
- *   so it most likely runs.
+ * - `+` and a time, `watch`: the ticket is to ask after so many milliseconds if nothing comes
+ *   before, or a little later if only a minority of nodes says so. Each that gets this message
+ *   waits at least 50 ms longer than the one before. The key is free, and it is another's turn; or
+ *   a lock that has ended keeps the key until then. It goes to the first, the fourth and the last
+ *   of those who wait for that; if they wait for the end of a key, also to the last but one.
+ *   Several at the head may be stuck; but the last has just asked, so it most likely runs.
  * - `-` and a time, `taken`: another took the key, and it expires after so many milliseconds. Until
  *   then there is nothing to ask for. It goes to the same tickets. The last may be there only since
  *   it released the key, so the last but one gets it, too.
