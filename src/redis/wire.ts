@@ -112,13 +112,13 @@ export class CommandQueue {
     this.length += command.count ?? 1;
   }
 
-  /** Puts a command in front of all others, of which none may be written yet. */
+  /** Puts one command in front of all others, of which none may be written yet. */
   pushFirst(command: Command, receiver: ReplyReceiver): void {
     if (this.#used === this.#slots.length) this.#makeRoom();
     this.#head = this.#place(-1);
     this.#used++;
     Object.assign(this.#slot(0), { command, receiver, tag: 0 });
-    this.length += command.count ?? 1;
+    this.length++;
   }
 
   /** Returns all unwritten commands as one piece, and counts them as written. There must be one. */

@@ -18,6 +18,13 @@ test("Connection sends the login and the commands that wait in one write, and ea
   assertEquals(replies, [[1, "one"], [2, "ReplyError: ERR two"], [3, "three"]]);
 });
 
+test("Connection sends the login in front of as many commands as its first queue has room for", async (bench) => {
+  bench.use({}, "redis://:pw@h");
+  for (let id = 1; id < 16; id++) bench.queue(id);
+  await bench.submit(16);
+  assertEquals(bench.transport.writes, [wire("AUTH", "pw") + PING.repeat(16)]);
+});
+
 test("Connection counts the login towards connectTimeoutMs, and takes what undoes for a moment more", async (bench) => {
   bench.use({ connectTimeoutMs: 300 }, "redis://:pw@h");
   bench.queue(1);
