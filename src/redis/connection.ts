@@ -193,8 +193,8 @@ export class Connection implements WireOwner, DialerOwner {
   }
 
   /**
-   * Queues one command. The receiver is called exactly once; before this returns if the command
-   * cannot be sent.
+   * Queues a command, or several at once. The receiver is called once for each reply, and once for
+   * all that will not come; before this returns if the command cannot be sent.
    *
    * @param command A command, which is encoded here if that has not been done.
    * @param receiver Receives the reply, or the error.

@@ -40,7 +40,8 @@ export interface CommandSender {
    */
   readonly crowded: ConnectionError | undefined;
   /**
-   * Sends one command. The receiver is called exactly once, perhaps before this returns.
+   * Sends a command, or several at once. The receiver is called once for each reply, and once for
+   * all that will not come, perhaps before this returns.
    *
    * @param command The command.
    * @param receiver Receives the reply, or the error.

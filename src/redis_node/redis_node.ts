@@ -26,9 +26,9 @@
  * for (`isRepeatable`).
  *
  * Until a request is answered, it is in one place: in the group of this tick; then, with its
- * command, in the queue of the connection, which calls `onReply` or `onFailure` once; and if its
- * vote is withheld, with the guard's command. A release that failed is answered, and a copy of it,
- * whose answer nobody waits for, is in `pending_releases.ts`.
+ * command, in the queue of the connection, which calls `onReply` or `onFailure` once for it; and if
+ * its vote is withheld, with the guard's command. A release that failed is answered, and a copy of
+ * it, whose answer nobody waits for, is in `pending_releases.ts`.
  *
  * Releases that follow each other in one tick are a *group*, and so are extensions: one command for
  * many keys costs a server far less than one each. Plain acquisitions are a group, too: each is a
@@ -88,7 +88,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
    * with another client.
    */
   #groups = false;
-  /** The requests of this tick's group; one list for all groups, because most have one request. */
+  /** The requests of this tick's group: most have one, and leave the list to the next. */
   #group: QuorumRequest[] = [];
   /** Their operation, and the index that answers name: it is 0 for the node's own releases. */
   #groupOperation: Operation | undefined;

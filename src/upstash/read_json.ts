@@ -15,7 +15,7 @@ const UNCACHED = "cache" in Request.prototype ? { cache: "no-store" } as const :
 
 /** Node says only "fetch failed", and why in the cause: with several addresses, by its code. */
 function fetchError(error: Error): Error {
-  const { message, code } = (error.cause ?? {}) as { message?: string; code?: string };
+  const { message, code } = (error?.cause ?? {}) as { message?: string; code?: string };
   const why = message || code;
   return why ? new Error(`${error.message}: ${why}`, { cause: error }) : error;
 }
