@@ -205,8 +205,10 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     const operation = this.#groupOperation!;
     const nodeIndex = this.#groupIndex;
     const { crowded } = this.connection;
-    if (crowded && operation.kind !== "release") { // it was not, when they were asked
-      return group.splice(0).forEach((request) => request.answer(nodeIndex, UNSENT, crowded));
+    // It was not, when they were asked. A loop, because a closure would cost every tick memory.
+    if (crowded && operation.kind !== "release") {
+      for (const request of group.splice(0)) request.answer(nodeIndex, UNSENT, crowded);
+      return;
     }
     if (group.length === 1) { // as most have, which makes no other array
       return this.#send(operation, group.pop()!, nodeIndex);
