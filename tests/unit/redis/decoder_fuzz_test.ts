@@ -33,7 +33,7 @@ const line = fc.oneof(
   .map((text) => text.replaceAll(/[\r\n]/gu, ""));
 const bulk = fc.oneof(
   fc.constantFrom(SECRET, "", "\r\n", "$5\r\nhello\r\n", "*1\r\n", "\0\xff\r", "x".repeat(300)),
-  fc.uint8Array({ maxLength: 40 }).map(latin1),
+  fc.uint8Array({ maxLength: 40, size: "max" }).map(latin1),
 );
 const integer = fc.oneof(
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
@@ -64,7 +64,7 @@ const { reply: sample } = fc.letrec<{ reply: Sample }>((tie) => ({
   ),
 }));
 const samples = fc.array(sample, { minLength: 1, maxLength: 6 });
-const places = fc.array(fc.nat(), { maxLength: 12 });
+const places = fc.array(fc.nat(), { maxLength: 12, size: "max" });
 
 /** One way to spoil a stream; `at` is anywhere in it. */
 type Mutation = (stream: string, at: number) => string;
@@ -121,7 +121,11 @@ const hostile = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc.string({ unit: fc.constantFrom(..."+-:$*\r\n0129\xff"), maxLength: 60 }),
+    arbitrary: fc.string({
+      unit: fc.constantFrom(..."+-:$*\r\n0129\xff"),
+      maxLength: 60,
+      size: "max",
+    }),
   },
 );
 

@@ -54,7 +54,7 @@ Deno.test("CommandQueue behaves like a plain list under any sequence of calls", 
     { weight: 1, arbitrary: fc.constant("fail") },
   );
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 200, size: "max" }), (steps) => {
       const bench = new Bench();
       const { queue } = bench;
       const expected: unknown[][] = [];

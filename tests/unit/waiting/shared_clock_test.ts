@@ -8,7 +8,7 @@ const trip = fc.record({
   requestMs: fc.double({ min: 0, max: 500, noNaN: true }),
   replyMs: fc.double({ min: 0, max: 500, noNaN: true }),
 });
-const trips = fc.array(trip, { minLength: 1, maxLength: 20 });
+const trips = fc.array(trip, { minLength: 1, maxLength: 20, size: "max" });
 const leadMs = fc.integer({ min: -1_000_000_000, max: 2_000_000_000_000 });
 
 /**
