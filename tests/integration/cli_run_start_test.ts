@@ -1,11 +1,13 @@
-/** `hasp run`: what is left if a command cannot be started. */
+/** `hasp run`: what is left if a command cannot be started, and what it says while it waits. */
 
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import process from "node:process";
 import { createRedlock, type Lock, type Redlock, type RedlockEvent } from "../../mod.ts";
-import { runLocked, type RunOptions } from "../../src/cli/run/run_command.ts";
+import { run, runLocked, type RunOptions } from "../../src/cli/run/run_command.ts";
 import { startCommand, type StartOptions } from "../../src/cli/run/running_command.ts";
 import { gate, WATCHER } from "../../src/cli/run/shell_scripts.ts";
 import { Signals } from "../../src/cli/run/signals.ts";
+import { startFakeClock } from "../../src/testing/mod.ts";
 import { childrenOf, makeFolder } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { shareServers } from "../support/shared_servers.ts";
@@ -99,3 +101,26 @@ for (const atLeast of [0, 10_000]) {
     await eventually(() => shells().length === 0);
   });
 }
+
+Deno.test("hasp run says once that it waits because no node answers for a minute, and why", async () => {
+  const { write } = process.stderr;
+  const lines: string[] = [];
+  process.stderr.write = (line: unknown) => lines.push(String(line)) > 0;
+  using clock = startFakeClock();
+  try {
+    const nodes = ["redis://:a,b c@127.0.0.1:1, redis://127.0.0.1:2"];
+    const options = { node: nodes, resource: ["a"], ttl: 30_000, wait: Infinity, atLeast: 0 };
+    const running = run(["true"], options as unknown as RunOptions);
+    await clock.tick(58_000);
+    assertEquals(lines, []);
+    await clock.tick(12_000);
+    assertMatch(
+      lines.join(""),
+      /^hasp: Still waiting, because too few nodes have answered for a minute: 0 of 2 nodes granted it, 2 failed, 2 are needed; first error: Connection to redis:\/\/127.0.0.1:1 could not be made: .*\n$/u,
+    );
+    process.emit("SIGTERM", "SIGTERM");
+    assertEquals(await clock.tickUntil(running), 143);
+  } finally {
+    process.stderr.write = write;
+  }
+});
