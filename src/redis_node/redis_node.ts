@@ -16,10 +16,10 @@
  * | `inspect_key.ts`          | what a key holds                                               |
  * | `operated_node.ts`        | what operators ask: the keys, and a diagnosis of the server    |
  *
- * A script goes out whole (`EVAL`) at first on each connection, and by its digest (`EVALSHA`) from
- * then on. So a server that does not know it needs no second round trip, in which the client's next
- * command could overtake it. A script with a ticket has up to ten kilobytes, and most servers know
- * it from those who waited before: so it goes out by its digest at once, and whole if the
+ * A script goes out whole (`EVAL`) the first time on a connection and by its digest (`EVALSHA`)
+ * from then on. So a server that does not know it needs no second round trip, in which the client's
+ * next command could overtake it. A script with a ticket has up to ten kilobytes, and most servers
+ * know it from those who waited before: so it goes out by its digest at once, and whole if the
  * server does not know it. But what undoes an attempt whose caller asks again goes out whole at
  * first: sent again, it could take effect behind the next attempt. An acquisition that is sent
  * again could be overtaken by what takes it back, so it is not sent again if that has been asked
@@ -262,9 +262,12 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     if (group && !operation.sha1) {
       return this.#onAnswer(reply, operation, group[index], nodeIndex);
     }
+    const { sha1 } = operation;
+    // as `#send` did; but `onOpen`, which forgets scripts, comes after the first commands were sent
+    if (whole) this.#sentScripts.add(sha1!);
     const unknown = reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT;
     // mutation: script-never-sent
-    if (unknown && operation.sha1 && !whole) {
+    if (unknown && sha1 && !whole) {
       this.#sendAgain(reply, command, nodeIndex);
     } else if (group) {
       this.#onGroupReply(reply, operation, group, nodeIndex);
