@@ -170,8 +170,11 @@ Deno.test("a crowd without a lock that excludes is found out", async () => {
 Deno.test("ioredis_cluster.ts locks, waits, fences and shares on a cluster if all keys have one hash tag", async () => {
   await using servers = await startServers(2, {
     config: ["cluster-enabled yes", "cluster-announce-ip 127.0.0.1"],
-    // of the client, which finds the nodes
-    rights: ["+cluster|slots", "+cluster|info", "+info", "+command", "+readonly"],
+    // of the client, which finds the nodes, and of a server from which a key moves
+    rights: [
+      ...["+cluster|slots", "+cluster|info", "+info", "+command", "+readonly"],
+      ...["+select", "+restore", "+restore-asking"],
+    ],
   });
   const [ofTag, server] = servers; // "{locks}" has the slot 1236
   await ofTag.command("CLUSTER", "ADDSLOTSRANGE", 0, 8_191);
