@@ -91,7 +91,7 @@ export class CommandQueue {
   // Fields and not getters, because they are read for each command.
   /** The number of all replies that are to come, also to commands that are not written. */
   length = 0;
-  /** The number of replies to commands that are written. */
+  /** How many of them are to commands that are written. */
   sent = 0;
   /** The number of replies that have come so far. */
   settled = 0;

@@ -32,9 +32,9 @@
  *
  * Releases that follow each other in one tick are a *group*, and so are extensions: one command for
  * many keys costs a server far less than one each. Plain acquisitions are a group, too: each is a
- * command, but the queue of the connection has one entry for all, which takes a client a tenth less
- * CPU. A group goes out at the end of its tick, or before any other request to the node. So what
- * undoes a command stays behind it on the connection.
+ * command, but the queue of the connection has one entry for all, which saves a client up to a
+ * tenth of its CPU. A group goes out at the end of its tick, or before any other request to the
+ * node. So what undoes a command stays behind it on the connection.
  *
  * @module
  */
