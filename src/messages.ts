@@ -90,8 +90,8 @@ export function are(count: number): string {
  * A node does if its error has `permanent: true`, as the errors of the Redis client have for wrong
  * credentials and missing permissions.
  */
-export function isHopeless(votes: readonly Vote[], nodeCount: number, quorum: number): boolean {
-  return votes.filter(({ error }) => isPermanent(error)).length > nodeCount - quorum;
+export function isHopeless(votes: readonly Vote[], nodeCount: number): boolean {
+  return votes.filter(({ error }) => isPermanent(error)).length > nodeCount - quorumSize(nodeCount);
 }
 
 function isPermanent(error: Error | undefined): boolean {

@@ -88,11 +88,11 @@ export class HeldLock extends TimerEntry {
   #ttlMs: number;
   #validityMs: number;
   /**
-   * The extensions that have begun since the last one that succeeded, in this order: those under
-   * way, and the last that is settled. The last of all says why the lock is lost; and if there
-   * is one, the next goes ahead of the crowd.
+   * The try to extend that says why the lock is lost, if it is: the last that has failed since the
+   * last extension, or else the first that is under way. If there is one, the next goes ahead of
+   * the crowd.
    */
-  tries: readonly Round[] = [];
+  lastTry: Round | undefined;
   /** What extends it, if it extends itself, and when next, by the continuous clock. */
   readonly #extend: ((lock: HeldLock) => void) | undefined;
   #extendMs: number;
@@ -260,8 +260,7 @@ export class HeldLock extends TimerEntry {
 
   /**
    * Looks at the clocks, and takes the validity of an extension that a quorum granted in time,
-   * unless the old one reaches further (step 7). Removes from {@linkcode tries} what no longer says
-   * why the lock may be lost.
+   * unless the old one reaches further (step 7).
    *
    * @returns Whether the extension succeeded.
    */
@@ -271,13 +270,10 @@ export class HeldLock extends TimerEntry {
     const newMs = validityMs(ttlMs, this.settings.driftFactor);
     // mutation: extended-after-its-end
     const extended = decision === "granted" && this.endMs > nowMs && !this.exhausted;
-    if (!extended) {
-      // It says nothing of the nodes if it was given up, or came after the last that is allowed.
-      const saysWhy = decision !== "open" && !this.exhausted;
-      if (!saysWhy) this.tries = this.tries.filter((other) => other !== round);
-      return false;
-    }
-    this.tries = this.tries.slice(this.tries.indexOf(round) + 1);
+    const givenUp = decision === "open"; // then it says nothing of the nodes
+    if (!extended && !givenUp) this.lastTry = round;
+    else if (extended || this.lastTry === round) this.lastTry = undefined;
+    if (!extended) return false;
     this.extensions++;
     if (startMs + newMs <= this.endMs) return true;
     // mutation: extended-validity-from-the-answers-on
@@ -293,7 +289,7 @@ export class HeldLock extends TimerEntry {
    */
   lose(reason: LockLostReason, cause: Error): void {
     if (this.#end) return;
-    const { votes } = this.tries.at(-1) ?? this.round;
+    const { votes } = this.lastTry ?? this.round;
     this.#endAs(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
     const { keysEndMs } = this;
@@ -425,8 +421,8 @@ export class HeldLock extends TimerEntry {
 
   /** Why its validity has ended: the reason for programs, and the same in detail. */
   #whyOver(): [reason: LockLostReason, cause: Error] {
-    const exhausted = this.#extend && this.exhausted;
-    if (exhausted) return ["extensions-max", exhausted];
+    const { exhausted, lastTry } = this;
+    if (exhausted && this.#extend) return ["extensions-max", exhausted];
     const { stoodMs, steppedMs } = this.client.wheel.delayedSince(this.#startMs);
     const ended = "its validity has ended";
     if (Math.max(stoodMs, steppedMs) >= this.#validityMs * DELAY_FACTOR) {
@@ -436,8 +432,7 @@ export class HeldLock extends TimerEntry {
         : `the process stood still for about ${Math.round(stoodMs)} ms`;
       return [stepped ? "clock-stepped" : "stalled", new Error(`${ended}, because ${why}`)];
     }
-    const lastTry = this.tries.at(-1);
-    if (!lastTry) return ["expired", new Error(ended)];
+    if (exhausted || !lastTry) return ["expired", new Error(ended)];
     const { votes, decision } = lastTry;
     const before = `${ended} before an extension succeeded`;
     if (decision === "granted") {

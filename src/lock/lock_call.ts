@@ -237,15 +237,13 @@ function waitToJoin(call: LockCall): Promise<void> | undefined {
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export function noteFailed(call: LockCall, last: Round): void {
-  const { client: { nodes, quorum } } = call;
+  const { client: { nodes } } = call;
   const { decision, granted, failedByMajority } = last;
   call.last = last;
   if (decision === "refused" && granted > 0 && !failedByMajority) call.split = true;
   call.throwIfEnded();
   // a cooldown that has begun meanwhile is waited out
-  if (isHopeless(last.votes, nodes.length, quorum) && call.cooldownLeftMs === 0) {
-    throw refusal(call);
-  }
+  if (isHopeless(last.votes, nodes.length) && call.cooldownLeftMs === 0) throw refusal(call);
 }
 
 /**

@@ -5,7 +5,7 @@
  * @module
  */
 import { emit } from "../events.ts";
-import { keysGone, lostError, quorumError } from "../messages.ts";
+import { isHopeless, keysGone, lostError, quorumError } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
@@ -36,16 +36,14 @@ async function tryExtend(
   const { settings: { nodeTimeoutMs }, client: { extensionGate }, round: won } = lock;
   // One whose last try has failed goes ahead of the crowd that waits, because it ends sooner.
   const inside = extensionGate.enter() ||
-    await extensionGate.wait(lock.remainingMs(), signal, lock.tries.length > 0);
+    await extensionGate.wait(lock.remainingMs(), signal, lock.lastTry !== undefined);
   if (!inside) return [];
   const round = won.follow(); // step 7: it reads the clocks
   // mutation: extended-below-the-claim
   ttlMs = Math.max(ttlMs, Math.ceil(lock.keysEndMs - round.startMs));
   round.ttlMs = ttlMs;
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
-  // of those that are settled, the last is enough
-  const lastSettled = lock.tries.findLast(({ settled }) => settled);
-  lock.tries = [...lock.tries.filter((other) => other === lastSettled || !other.settled), round];
+  lock.lastTry ??= round;
   const timeoutMs = Math.min(nodeTimeoutMs, lock.remainingMs(round.startMs));
   if (lock.active) await round.ask("extend", timeoutMs, signal); // or it ended while it waited
   extensionGate.leave();
@@ -75,7 +73,6 @@ function conclude(lock: HeldLock, round: Round): boolean {
     });
   }
   if (round.deniedByMajority) {
-    lock.tries = [round]; // it says why, and not one that began later
     lock.loseIfOver(); // keys that have expired are not gone
     lock.lose("gone", keysGone(round.keys));
   }
@@ -99,15 +96,15 @@ export async function renew(lock: HeldLock): Promise<void> {
 
 /**
  * Extends because the holder asks; a failed try is repeated until the validity that the lock has
- * now is over.
+ * now is over, unless too many nodes refuse for good.
  *
  * @param lock The lock.
  * @param ttlMs Its new TTL, in milliseconds.
  * @param signal Gives up; the lock stays as it is.
  * @throws {LockLostError} If the lock is over before an extension succeeds, or may not be extended
  * again.
- * @throws {QuorumError} If no extension has succeeded by then, and the lock lives on because it
- * extends itself.
+ * @throws {QuorumError} If too many nodes refuse for good; or if no extension has succeeded by
+ * then, and the lock lives on because it extends itself.
  */
 export async function extend(
   lock: HeldLock,
@@ -123,7 +120,7 @@ export async function extend(
     const votes = await tryExtend(lock, ttlMs, signal);
     if (!votes) return;
     if (lock.held) {
-      if (wheel.continuous.nowMs() >= endMs) {
+      if (wheel.continuous.nowMs() >= endMs || isHopeless(votes, nodes.length)) {
         throw quorumError("extend", resources, votes, nodes.length);
       }
       await pause(wheel, Math.min(tryAgainMs(lock.settings.ttlMs), lock.remainingMs()), signal);

@@ -114,6 +114,21 @@ Deno.test("Lock.extend() that never succeeds settles, even if the lock extends i
   assertEquals([lock.held, cluster.nowMs - startMs <= 2 * VALIDITY_MS], [true, true]);
 });
 
+test.locked("Lock.extend() fails at once if more than N - quorum nodes refuse for good, and the lock is held on", async ({ cluster, lock }) => {
+  for (const [index, node] of cluster.nodes.entries()) {
+    const error = Object.assign(new Error("no right"), { permanent: index > 0 });
+    node.extend = (request, nodeIndex) => request.answer(nodeIndex, FAILED, error);
+  }
+  const { message } = await assertRejects(() => lock.extend(), QuorumError);
+  assertEquals(
+    [message, lock.remainingMs()],
+    [
+      'Cannot extend lock "a": 0 of 3 nodes extended it, 3 failed, 2 are needed; permanent error: node1: no right',
+      VALIDITY_MS,
+    ],
+  );
+});
+
 for (const mode of ["hang", "fail"] as const) {
   Deno.test(`an attempt and extensions wait no longer than the lock can be valid if nodes ${mode}`, async () => {
     const cluster = new Cluster(3, { nodeTimeoutMs: 5_000, waitMs: 0, autoExtend: false });

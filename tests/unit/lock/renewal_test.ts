@@ -73,15 +73,6 @@ Deno.test("Renewal that has failed goes ahead of a crowd that waits to extend", 
   assertEquals(lock.extensions, 1);
 });
 
-Deno.test("a lock keeps at most two of the extensions that have failed, for however long they fail", async () => {
-  const { cluster, lock } = await locked(3, { autoExtend: true });
-  await cluster.settle(lock.extend({ ttlMs: 100 * TTL_MS }));
-  cluster.set("fail");
-  await cluster.advance(5 * TTL_MS);
-  const { length } = heldLock(lock).tries;
-  assertEquals([lock.held, length > 2], [true, false], `${length} extensions`);
-});
-
 Deno.test("extend() asks no node if the lock was handed over while it waited behind a crowd", async () => {
   const { cluster, lock } = await locked();
   const { extensionGate } = heldLock(lock).client;
