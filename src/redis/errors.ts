@@ -21,6 +21,8 @@ const LOGIN_REFUSED =
 /** Errors of a cluster's node about keys that another node has. */
 export const ELSEWHERE =
   /^(MOVED|CROSSSLOT) |script attempted to access (a non local key|keys that do)/iu;
+/** In those that pass if it is because the keys of a slot move. */
+const SLOT_MAY_MOVE = "a non local key";
 
 /**
  * Names and codes of the errors of runtimes that were started without the permission to connect.
@@ -80,7 +82,8 @@ export class ReplyError extends RedisError {
     this.prefix = this.message.split(" ", 1)[0];
     // By the text, because a user may have the name of a word that decides.
     this.commandRefused = COMMAND_REFUSED.test(text);
-    this.#refused = LOGIN_REFUSED.test(text) || ELSEWHERE.test(text);
+    this.#refused = LOGIN_REFUSED.test(text) ||
+      ELSEWHERE.test(text) && !text.includes(SLOT_MAY_MOVE);
   }
 
   /**

@@ -210,12 +210,20 @@ Deno.test("ioredis_cluster.ts locks, waits, fences and shares on a cluster if al
     );
     assert(error.message.includes("a hash tag in each resource"), error.message);
 
-    // Of the slot, the lock's key has moved, and the set of its readers has not.
+    // While the slot moves, a script finds the lock's key, and no queue: calls wait.
     const reader = await redlock.acquire("a", { mode: "shared" });
     const from = String(await ofTag.command("CLUSTER", "MYID"));
     const to = String(await server.command("CLUSTER", "MYID"));
     await server.command("CLUSTER", "SETSLOT", 1_236, "IMPORTING", from);
     await ofTag.command("CLUSTER", "SETSLOT", 1_236, "MIGRATING", to);
+    const held = second.acquire("{locks}:a", { waitMs: 500 });
+    await assertRejects(
+      () => held,
+      QuorumError,
+      " ms; error: ERR Script attempted to access a non",
+    );
+
+    // Of the slot, the lock's key has moved, and the set of its readers has not.
     await ofTag.command("MIGRATE", "127.0.0.1", server.port, "{locks}:a", 0, 10_000);
     await assertRejects(() => redlock.tryAcquire("a", { mode: "shared" }), QuorumError);
     assertEquals(reader.held, true);

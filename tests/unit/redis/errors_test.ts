@@ -61,7 +61,6 @@ const PERMANENT = [
   "ERR SELECT is not allowed in cluster mode",
   "MOVED 3999 10.0.0.2:6379",
   "CROSSSLOT Keys in request don't hash to the same slot",
-  "ERR Script attempted to access a non local key in a cluster node script: 1",
   "ERR Script attempted to access keys that do not hash to the same slot script: 1",
   "ERR Command 'GET' in script attempted to access keys that don't hash to the same slot",
   "ERR ACL failure in script: User bob has no permissions to run the 'zadd' command script: 1",
@@ -69,7 +68,6 @@ const PERMANENT = [
   // before Redis 7
   "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: The user executing the",
   "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: Unknown Redis command",
-  "ERR Lua script attempted to access a non local key in a cluster node",
   "@user_script: 1: The user executing the script can't run this command or subcommand",
 ];
 const PASSING = [
@@ -78,6 +76,10 @@ const PASSING = [
   "READONLY You can't write against a read only replica.",
   "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
   "CLUSTERDOWN The cluster is down",
+  "TRYAGAIN Multiple keys request during rehashing of slot",
+  // also while a slot moves
+  "ERR Script attempted to access a non local key in a cluster node script: 1",
+  "ERR Lua script attempted to access a non local key in a cluster node",
   "OOM command not allowed when used memory > 'maxmemory'.",
   "BUSY Redis is busy running a script.",
 ];
