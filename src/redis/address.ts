@@ -197,7 +197,9 @@ function addressOfParts(parts: AddressParts): RedisAddress {
     }
   }
   if (path && tls) throw new TypeError("it has both a 'path' and 'tls'");
-  if (!host && !path) throw new TypeError("it has neither a 'host' nor a 'path'");
+  if (!host && !path) {
+    throw new TypeError("it has neither a 'host' nor a 'path': new Redlock() takes nodes");
+  }
   if (!isPort(String(port))) throw new TypeError(PORT_RULE);
   const escaped = (text: string) => text.split("/").map(encodeURIComponent).join("/");
   const hostname = host?.includes(":") ? `[${host}]` : encodeURIComponent(host ?? "");

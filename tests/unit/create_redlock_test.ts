@@ -27,7 +27,8 @@ function addressesOf(count: number): string[] {
 
 // Addresses
 
-const NO_HOST = "Cannot use Redis address as it has neither a 'host' nor a 'path'";
+const NO_HOST =
+  "Cannot use Redis address as it has neither a 'host' nor a 'path': new Redlock() takes nodes";
 const NEEDED = "it must be an address such as 'redis://10.0.0.1'";
 
 for (

@@ -5,9 +5,15 @@ import { formatHealthReport, type HealthReport } from "../../../src/operate/mod.
 const REPORT: HealthReport = {
   ok: false,
   quorum: 2,
-  nodes: [{ name: "redis://a:1", reachable: false, error: "error FAKE: down" }],
+  nodes: [{ name: "redis://a:1", reachable: false }],
   findings: [
-    { code: "NO_QUORUM", severity: "error", nodes: [], message: "Too few.", advice: "Add some." },
+    {
+      code: "NO_QUORUM",
+      severity: "error",
+      nodes: [],
+      message: "error FAKE: down",
+      advice: "Add some.",
+    },
     { code: "NODES_FEW", severity: "warning", nodes: [], message: "Few.", advice: "Add." },
     { code: "INFO_REFUSED", severity: "info", nodes: [], message: "No INFO.", advice: "Allow." },
   ],
@@ -19,7 +25,7 @@ Deno.test("colourReport() puts the headings and the severities into colours, and
   assertEquals(painted.filter((line) => line.startsWith("<")), [
     "<bold 0 of 1 node answered>, 2 are a quorum",
     painted[2],
-    "<red error NO_QUORUM:> Too few.",
+    "<red error NO_QUORUM:> error FAKE: down",
     "<yellow warning NODES_FEW:> Few.",
     "<blue info INFO_REFUSED:> No INFO.",
   ]);

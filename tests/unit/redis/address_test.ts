@@ -246,7 +246,8 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
   "the settings in its 'tls' must be in the option 'tls' instead": [
     [{ host: "h", tls: { rejectUnauthorized: false } }],
   ],
-  "it has neither a 'host' nor a 'path'": [
+  "it has neither a 'host' nor a 'path': new Redlock() takes nodes": [
+    [{ name: "a", acquire() {}, extend() {}, release() {}, inspect() {} }],
     [{}],
     [{ port: 6379, password: "hunter2" }],
     [{ socket: { host: "h" } }],
