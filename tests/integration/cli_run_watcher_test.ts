@@ -118,7 +118,7 @@ test("hasp run ends if its watcher is stopped", async (servers) => {
 });
 
 test("the watcher of a command has a name of its own, ignores signals to all, and leaves nothing", async (servers) => {
-  const args = ["run", "-r", "job", "--ttl", "1s", "--", "sh", "-c", "echo ready; read x; exit 7"];
+  const args = ["run", "-r", "job", "--", "sh", "-c", "echo ready; read x; exit 7"];
   await using program = startHasp(args, servers);
   await program.line("ready");
   const watcher = watcherOf(program);

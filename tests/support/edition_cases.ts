@@ -236,7 +236,7 @@ async function testNoFileLeft(edition: Edition, servers: ServerGroup): Promise<v
 async function testLoss(edition: Edition, servers: ServerGroup): Promise<void> {
   await using folder = await makeFolder();
   const command = ["sh", "-c", 'sleep 600 & echo "$$ $!" >"$FILE"; echo begun; wait'];
-  const args = ["run", "-r", "job", "--ttl", "1s", "--", ...command];
+  const args = ["run", "-r", "job", "--ttl", "3s", "--", ...command];
   const env = { FILE: `${folder.path}/pids` };
   await using losing = startHasp(args, { edition, urls: servers.urls, env });
   await losing.line("begun");
