@@ -76,8 +76,19 @@ export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
 }
 
 /**
- * Checks that every node is able to do what a call needs. `leaveQueue` shows a node of this
- * library, and each of these has the guard.
+ * What a call may need, and the method by which a node shows that it has it. Those of this library
+ * have `leaveQueue`, and each of them has the guard.
+ */
+const ABILITIES = {
+  fencing: "raiseCounters",
+  adopt: "adopt",
+  list: "keys",
+  restartGuardMs: "leaveQueue",
+} as const;
+type Ability = keyof typeof ABILITIES;
+
+/**
+ * Checks that every node is able to do what a call needs.
  *
  * @param action What fails otherwise, for messages: `acquire lock`.
  * @param nodes The nodes.
@@ -86,19 +97,14 @@ export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
  */
 export function checkAbilities(
   action: string,
-  nodes: readonly Pick<QuorumNode, "name" | "raiseCounters" | "adopt" | "keys" | "leaveQueue">[],
-  needs: { fencing?: boolean; adopt?: boolean; list?: boolean; restartGuardMs?: number },
+  nodes: readonly Pick<QuorumNode, "name" | typeof ABILITIES[Ability]>[],
+  needs: { readonly [Name in Ability]?: boolean | number },
 ): void {
-  const { fencing, adopt, list, restartGuardMs } = needs;
-  if (!fencing && !adopt && !list && !restartGuardMs) return; // most calls; the loop allocates
-  for (const node of nodes) {
-    const lacking = fencing && !node.raiseCounters
-      ? "fencing"
-      : adopt && !node.adopt
-      ? "adopt"
-      : list && !node.keys
-      ? "list"
-      : restartGuardMs && !node.leaveQueue && "restartGuardMs";
-    if (lacking) throw typeError(action, `node ${node.name} does not support '${lacking}'`);
+  for (const name in ABILITIES) {
+    if (!needs[name as Ability]) continue;
+    for (const node of nodes) { // a closure would cost every call memory
+      if (node[ABILITIES[name as Ability]]) continue;
+      throw typeError(action, `node ${node.name} does not support '${name}'`);
+    }
   }
 }

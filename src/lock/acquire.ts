@@ -86,14 +86,7 @@ import { waitToAdopt } from "./adopt.ts";
 import { HeldLock } from "./held_lock.ts";
 import { holderOf, newValue } from "../holder.ts";
 import { Lock } from "./lock.ts";
-import {
-  beginWait,
-  type LockCall,
-  modeOf,
-  noQuorum,
-  noteFailed,
-  waitForOthers,
-} from "./lock_call.ts";
+import { beginWait, type LockCall, noQuorum, noteFailed, waitForOthers } from "./lock_call.ts";
 import { renew } from "./renewal.ts";
 import { undoAttempt } from "./release.ts";
 
@@ -157,8 +150,8 @@ function endWithout(call: LockCall, error: unknown): undefined {
   const { code, votes }: Partial<RedlockError> = isAbort ? {} : error as RedlockError;
   const reason = isAbort ? "aborted" : REASONS[code!];
   if (onEvent && reason) {
-    const { resources, attempts, elapsedMs } = call;
-    const fields = { resources, ...modeOf(call), votes: votes ?? [], attempts, elapsedMs };
+    const { resources, mode, attempts, elapsedMs } = call;
+    const fields = { resources, ...(mode && { mode }), votes: votes ?? [], attempts, elapsedMs };
     emit(onEvent, { type: "denied", reason, ...fields });
   }
   // mutation: failed-call-blocks-its-client
@@ -255,7 +248,7 @@ function conclude(call: LockCall, round: Round): HeldLock | undefined {
 
 /** Emits that a call has its lock. */
 function reportAcquired(call: LockCall, held: HeldLock): void {
-  const { settings: { onEvent }, pool, attempts, adopts } = call;
+  const { settings: { onEvent }, pool, mode, attempts, adopts } = call;
   const { resources, round: { value, votes } } = held;
   emit(onEvent!, {
     type: "acquired",
@@ -263,7 +256,7 @@ function reportAcquired(call: LockCall, held: HeldLock): void {
     holder: holderOf(value),
     ...(pool && { anyOf: call.resources }),
     ...(adopts && { adoptedFrom: holderOf(adopts.value) }),
-    ...modeOf(call),
+    ...(mode && { mode }),
     votes,
     attempts,
     elapsedMs: call.elapsedMs,

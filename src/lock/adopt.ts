@@ -20,7 +20,7 @@
 import type { LockLostError } from "../errors.ts";
 import { keysGone, lostError } from "../messages.ts";
 import { backoffMs } from "../time/backoff.ts";
-import { Pause, pause } from "../time/pause.ts";
+import { pause, settledWithin } from "../time/pause.ts";
 import { holderOf } from "../holder.ts";
 import { reportKey } from "./inspection.ts";
 import { type LockCall, pauseAfterSplit, refusal } from "./lock_call.ts";
@@ -70,10 +70,8 @@ export async function waitToAdopt(call: LockCall): Promise<undefined> {
  */
 async function isTaken(call: LockCall): Promise<boolean> {
   const { client, keys, settings: { nodeTimeoutMs, signal }, adopts } = call;
-  const wait = new Pause(client.wheel, Infinity, signal); // ends early if the call does
   const asked = Promise.all(keys.map((key) => reportKey(client, key, nodeTimeoutMs)));
-  asked.then(wait.end);
-  await wait.over;
+  await settledWithin(client.wheel, asked, Infinity, signal); // or until the call ends
   const reports = call.ended ? [] : await asked;
   const own = holderOf(adopts!.value);
   return reports.some(({ held, holders }) => held && !holders.some(({ holder }) => holder === own));

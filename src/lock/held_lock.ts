@@ -187,7 +187,8 @@ export class HeldLock extends TimerEntry {
 
   /**
    * Makes the signal of its handle, which aborts when the lock is lost. It is made when it is first
-   * read, because many callers never do.
+   * read, because many callers never do. If the handle may be forgotten, it is a lent one
+   * (`lock_signal.ts`).
    */
   newSignal(): AbortSignal {
     this.context ??= new OwnContext();
@@ -465,7 +466,8 @@ export class HeldLock extends TimerEntry {
   #endAs(end: "released" | "handed over" | LockLostError): void {
     const { client: { wheel }, round } = this;
     this.#end = end;
-    if (this.#handle && typeof end === "string") this.controller = undefined; // it never aborts now
+    // it never aborts now; without a handle, in `using`, the signal of the call may yet abort it
+    if (this.#handle && typeof end === "string") this.controller = undefined;
     wheel.cancel(this);
     // mutation: former-value-stays
     if (round.replaces !== undefined && round.wanted) deleteFormer(round);

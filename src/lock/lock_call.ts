@@ -391,8 +391,3 @@ function ownHold(call: LockCall): HeldLock | undefined {
   const owners = [ownerOf(name), localQueues.reader(name), ...keys.map(ownerOf)];
   return owners.find((owner) => owner instanceof HeldLock);
 }
-
-/** The field of an event that says that a call is for shared mode, if it is. */
-export function modeOf({ mode }: LockCall): { readonly mode?: "shared" } {
-  return mode ? { mode } : {};
-}

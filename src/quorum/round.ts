@@ -390,9 +390,7 @@ export class Round extends TimerEntry implements QuorumRequest {
     // the key is gone, so its counter does not count
     if (VOTE_BY_OUTCOME[outcome] === "denied") counts.last[nodeIndex] = undefined;
     if (outcome === OUTDATED) counts.floor = Math.max(counts.floor, detail as number);
-    // A counter that was raised counts only on a node that granted the lock.
-    const isHolding = (this.#origin ?? this).voteOf(nodeIndex) === "granted";
-    if (outcome === GRANTED && isHolding) counts.last[nodeIndex] = detail as number;
+    if (outcome === GRANTED) counts.last[nodeIndex] = detail as number;
   }
 
   #noteDenial(nodeIndex: number, outcome: Outcome, atMs: number, detail?: Detail): void {

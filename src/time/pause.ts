@@ -16,15 +16,16 @@ export function pause(
 }
 
 /**
- * Resolves when `promise` settles, after `limitMs`, or when the client closes. Bytes end the wait:
- * so after the time the runtime gets ticks to read its sockets.
+ * Resolves when `promise` settles, after `limitMs`, when `signal` aborts, or when the client
+ * closes. Bytes end the wait: so after the time the runtime gets ticks to read its sockets.
  */
 export function settledWithin(
   wheel: TimerWheel,
   promise: Promise<unknown>,
   limitMs: number,
+  signal?: AbortSignal,
 ): Promise<void> {
-  const limit = new Pause(wheel, limitMs, undefined, true);
+  const limit = new Pause(wheel, limitMs, signal, true);
   promise.then(limit.end, limit.end);
   return limit.over;
 }
