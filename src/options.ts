@@ -152,10 +152,10 @@ export interface RedlockOptions {
   label?: string | undefined;
   /**
    * How long a node's grants do not count after the node restarted or lost its keys, in
-   * milliseconds, because it may have lost locks that are still held. Must be at least the longest
-   * `ttlMs` that any client uses; a value that is less than the call's `ttlMs` throws a
-   * `RangeError`, and a node of your own a `TypeError`. 0 turns the guard off. With the guard, new
-   * servers grant no lock until they are this old.
+   * milliseconds, because it may have lost locks that are still held. At least the longest `ttlMs`
+   * that any client uses, and finite; less than the call's own is a `RangeError`. 0 turns the guard
+   * off, which nodes of your own do not have: with these, anything else is a `TypeError`. With the
+   * guard, new servers grant no lock until they are this old.
    *
    * @default {0}
    */

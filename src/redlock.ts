@@ -213,7 +213,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @param token What {@linkcode Lock.handOver} has returned. The client must have the same nodes
    * and `keyPrefix` as the one that handed the lock over.
    * @param options Options that replace the client's own for this call, as in {@linkcode acquire}.
-   * `cooldownMs` does not delay it.
+   * `any` and `mode` have no effect, and `cooldownMs` does not delay it.
    * @returns The lock. With `fencing`, its token is greater than that of the former holder.
    * @throws {LockLostError} If the lock has expired, was released, or is held by somebody else.
    * @throws {QuorumError} If too few nodes answered.

@@ -80,13 +80,9 @@ export class HeldLock extends TimerEntry {
    * 6).
    */
   #end: "released" | "handed over" | LockLostError | undefined;
-  /**
-   * The start of the round that won it, or of the last extension, and the TTL and the validity from
-   * then on.
-   */
+  /** The start of the round that won it, or of the last extension, and the TTL from then on. */
   #startMs: number;
   #ttlMs: number;
-  #validityMs: number;
   /**
    * The try to extend that says why the lock is lost, if it is: the last that has failed since the
    * last extension, or else the first that is under way. If there is one, the next goes ahead of
@@ -135,7 +131,6 @@ export class HeldLock extends TimerEntry {
     // mutation: validity-from-the-answers-on
     this.#startMs = round.startMs;
     this.#ttlMs = settings.ttlMs;
-    this.#validityMs = settings.validityMs;
     this.#extend = extend;
     this.#extendMs = extend ? round.startMs + settings.ttlMs * EXTEND_AFTER_FACTOR : Infinity;
     if (settings.onEvent) this.context = new OwnContext();
@@ -161,6 +156,11 @@ export class HeldLock extends TimerEntry {
   /** When the validity is over, by the continuous clock. */
   get endMs(): number {
     return this.#startMs + this.#validityMs;
+  }
+
+  /** How long it is valid from its start, or its last extension, on. */
+  get #validityMs(): number {
+    return validityMs(this.#ttlMs, this.settings.driftFactor);
   }
 
   /**
@@ -280,7 +280,6 @@ export class HeldLock extends TimerEntry {
     // mutation: extended-validity-from-the-answers-on
     this.#startMs = startMs;
     this.#ttlMs = ttlMs;
-    this.#validityMs = newMs;
     return true;
   }
 
@@ -493,7 +492,6 @@ export class HeldLock extends TimerEntry {
     const { client, settings: { onEvent }, resources } = this;
     const wasLost = this.#end !== "released"; // before it was to be released
     const leftMs = wasLost ? 0 : this.endMs - round.startMs;
-    const granted = round.decision === "granted";
     client.localQueues.noteReleased(round.keys, round.hasWaiters);
     this.#leaveLocalQueue();
     // Too few nodes answered, or the end of the client cut the round short.
@@ -504,7 +502,7 @@ export class HeldLock extends TimerEntry {
       throw error;
     }
     // with fewer denials, the keys were not gone before
-    const confirmed = granted || leftMs > 0 && !round.deniedByMajority;
+    const confirmed = round.decision === "granted" || leftMs > 0 && !round.deniedByMajority;
     if (!confirmed && !wasLost) this.#noteGone(round);
     if (onEvent) {
       const restMs = atLeastMs - (round.sinceMs - this.round.sinceMs);
