@@ -20,9 +20,6 @@ import { processName } from "./process_name.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { check, NAME, typeError } from "./validate.ts";
 
-/** Nodes of this library, which need no adapter, and their timer wheel. */
-type OwnNodes = Pick<ClientState, "wheel" | "nodes">;
-
 /** The inside of a client, for the functions of `./operate`. */
 export interface Inside {
   readonly client: ClientState;
@@ -82,18 +79,13 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     nodes: readonly LockNode[],
     options?: RedlockOptions & { fencing?: Fencing | undefined },
   );
-  constructor(
-    nodes: readonly LockNode[],
-    options: RedlockOptions | LockOptions = {},
-    own?: OwnNodes,
-  ) {
-    if (!own) checkNodes(nodes);
-    const resolved = options instanceof LockOptions
-      ? options
-      : new LockOptions(ACTION, options, own ? "" : processName());
-    const { wheel, nodes: asked } = own ?? { wheel: new TimerWheel(), nodes: takeNodes(nodes) };
-    const client = new ClientState(wheel, asked, resolved.defaults.onEvent);
-    this.#inside = { client, options: resolved };
+  constructor(nodes: readonly LockNode[], options: RedlockOptions = {}, inside?: Inside) {
+    if (!inside) {
+      checkNodes(nodes);
+      const checked = new LockOptions(ACTION, options, processName());
+      inside = newInside(new TimerWheel(), takeNodes(nodes), checked);
+    }
+    this.#inside = inside;
   }
 
   /**
@@ -346,8 +338,13 @@ export function redlockOn(
   nodes: readonly QuorumNode[],
   options: RedlockOptions | LockOptions,
 ): Redlock {
-  type Own = new (nodes: [], options: RedlockOptions | LockOptions, own: OwnNodes) => Redlock;
-  return new (Redlock as Own)([], options, { wheel, nodes });
+  const checked = options instanceof LockOptions ? options : new LockOptions(ACTION, options);
+  type Own = new (nodes: [], options: undefined, inside: Inside) => Redlock;
+  return new (Redlock as Own)([], undefined, newInside(wheel, nodes, checked));
+}
+
+function newInside(wheel: TimerWheel, nodes: readonly QuorumNode[], options: LockOptions): Inside {
+  return { client: new ClientState(wheel, nodes, options.defaults.onEvent), options };
 }
 
 /**

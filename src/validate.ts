@@ -42,7 +42,7 @@ export interface Rule {
   /** What else holds of it, in the words of the message and as a function. */
   readonly text?: string;
   readonly holds?: (value: never) => boolean;
-  /** Whether a value of which that does not hold has the wrong form, and is not shown. */
+  /** Whether a value that breaks it has the wrong form: a `TypeError`, which does not show it. */
   readonly isForm?: true;
 }
 
