@@ -97,19 +97,36 @@ test("a call that waits is told of no key that is free for another", async (clus
   await acquiring;
 });
 
-test("a call that hears that one of several was taken asks when the turn for another is over", async (cluster) => {
-  for (const name of NAMES) cluster.occupy(name);
-  const acquiring = cluster.rejection(cluster.redlock.acquire(NAMES, WAITS));
-  await cluster.advance(100);
-  cluster.fraction = 0; // a choice at random is "a"
-  const [one, other] = cluster.nodes;
-  for (const node of [one, other]) node.notify(node.queue("a")[0], "taken", 5_000);
-  for (const node of [one, other]) node.notify(node.queue("b")[0], "watch", 50);
-  const sent = await attemptsOf(cluster, () => cluster.advance(60));
-  assertEquals(sent, ["b queues"]);
-  await cluster.close();
-  await acquiring;
-});
+for (const order of ["before", "after"]) {
+  test(`a call that hears that one of several was taken, ${order} a turn for another began, asks when that is over`, async (cluster) => {
+    for (const name of NAMES) cluster.occupy(name);
+    const acquiring = cluster.rejection(cluster.redlock.acquire(NAMES, WAITS));
+    await cluster.advance(100);
+    cluster.fraction = 0; // a choice at random is "a"
+    const [one, other, last] = cluster.nodes;
+    const taken = () =>
+      [one, other].forEach((node) => node.notify(node.queue("a")[0], "taken", 5_000));
+    if (order === "before") taken();
+    for (const node of [last, other]) node.notify(node.queue("b")[0], "watch", 50);
+    if (order === "after") taken();
+    const sent = await attemptsOf(cluster, () => cluster.advance(60));
+    assertEquals(sent, ["b queues"]);
+    await cluster.close();
+    await acquiring;
+  });
+}
+
+for (const how of [{ any: true }, { any: false, mode: "shared" }] as const) {
+  test(`a call that waits keeps its place if another of its client tries and has a lock beside it (${how.mode ?? "any"})`, async (cluster) => {
+    for (const name of NAMES) cluster.occupy(name);
+    const acquiring = cluster.redlock.acquire(NAMES, { ...WAITS, ...how });
+    await cluster.advance(100);
+    for (const node of cluster.nodes) NAMES.forEach((name) => node.delete(name));
+    assertEquals((await cluster.try(how, NAMES))?.held, true);
+    for (const node of cluster.nodes) node.notify(node.queue(NAMES[0])[0]);
+    assertEquals((await cluster.settle(acquiring, 1)).held, true);
+  });
+}
 
 test("a call that was notified in vain waits for two nodes that name the same one of several", async (cluster) => {
   for (const name of NAMES) cluster.occupy(name);

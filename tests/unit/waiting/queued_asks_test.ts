@@ -61,7 +61,10 @@ Deno.test("a call that is notified while it asks asks again at once", async () =
   callers.call("first");
   await callers.advance(15);
   assertEquals(callers.asksMs(callers.nowMs), [-15, -5]);
-  const [waitedMs] = await callers.asksAfter(() => callers.notify([callers.nodes[2]]), 100);
+  const [waitedMs] = await callers.asksAfter(
+    () => callers.notify([callers.nodes[2]], "beside"),
+    100,
+  );
   assertEquals(waitedMs, 5); // as soon as it is denied
 });
 
@@ -256,7 +259,7 @@ Deno.test("a call on 5 nodes is as patient if two of them are slow, and report l
       callers.notify([node], "taken");
       callers.notify([node], "watch");
     }
-    callers.notify([third], "watch");
+    callers.clock.setTimer(() => callers.notify([third], "watch"), 20);
   });
   assertEquals(waitedMs, PATIENCE_MS + QUORUM_LATER_MS);
 });
