@@ -102,18 +102,15 @@ export class LocalQueues {
 
   /**
    * How the first call waits among other clients, after it was denied or because it expects to be;
-   * `undefined` if it polls.
+   * `undefined` if it polls because its settings forbid notifications.
    */
   waiterFor(call: WaitingCall): QueuedWaiter | undefined {
     const { localName, settings } = call;
     const queue = this.#queues.get(localName)!;
-    if (!settings.notify || !this.#nodeSet.nodes.some(({ subscribe }) => subscribe)) {
-      return void this.removeWaiter(localName); // that of a call before it
-    }
+    if (!settings.notify) return void this.removeWaiter(localName); // that of a call before it
     this.#notifications ??= new ReleaseNotifications(this.#nodeSet, this.#onEvent);
-    const resource = this.remember(call.name);
-    queue.waiter ??= new QueuedWaiter(this.#notifications, this.#nodeSet, call, resource);
-    return Object.assign(queue.waiter, { call, resource });
+    queue.waiter ??= new QueuedWaiter(this.#notifications, this.#nodeSet, call);
+    return Object.assign(queue.waiter, { call, resource: this.remember(call.name) });
   }
 
   /** What {@linkcode waiterFor} returned last, if this call has asked for it and still has it. */

@@ -106,7 +106,7 @@ export class QueuedWaiter implements TicketListener {
   /** The call that waits; `undefined`: this client has the lock, and the waiter is parked. */
   call: WaitingCall | undefined;
   /** What is remembered of the lock that it waits for. */
-  resource: ContendedResource;
+  resource!: ContendedResource;
   /** What stands in the queues. */
   readonly ticket: Ticket;
   readonly #notifications: ReleaseNotifications;
@@ -124,8 +124,8 @@ export class QueuedWaiter implements TicketListener {
   #joinMs = Infinity;
   /**
    * Until when it rests: it follows no notification, unless it has the turn. The last one was of no
-   * use, because nodes were in quarantine, or because one of several keys was held: meanwhile
-   * others get the free ones.
+   * use, because too few nodes answered or nodes were in quarantine, or because one of several keys
+   * was held: meanwhile others get the free ones.
    */
   #restUntilMs = 0;
   /** The last attempt, until the wait after it is over. */
@@ -147,13 +147,8 @@ export class QueuedWaiter implements TicketListener {
   /** Where the ticket stood by the last answers. */
   #standing: Standing | undefined;
 
-  constructor(
-    notifications: ReleaseNotifications,
-    nodeSet: NodeSet,
-    call: WaitingCall,
-    resource: ContendedResource,
-  ) {
-    this.resource = resource;
+  /** Who makes it sets `call` and `resource`, for each call that it waits for. */
+  constructor(notifications: ReleaseNotifications, nodeSet: NodeSet, call: Wanted) {
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
     this.#news = new News(nodeSet.quorum);
@@ -189,9 +184,7 @@ export class QueuedWaiter implements TicketListener {
   async wait(limitMs: number, last: Round): Promise<News> {
     this.#last = last;
     this.#failedByMajority = last.failedByMajority;
-    const inQuarantine = last.failedByMajority &&
-      last.votes.some(({ outcome }) => outcome === "quarantined");
-    this.#restUntilMs = inQuarantine ? this.#within(REST_MS_MAX) : 0;
+    this.#restUntilMs = last.failedByMajority ? this.#within(REST_MS_MAX) : 0;
     this.#followMs = this.#answeredMs = Infinity;
     this.#pollMs = this.#backoffMs(this.call!.polls++);
     this.#joinMs = this.#nextJoinMs();
