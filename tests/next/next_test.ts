@@ -41,9 +41,8 @@ Deno.test("Next builds a route of its edge runtime, and the route locks", async 
 
   await using server = await startServer();
   await using bridge = startBridge(server.url);
-  const databases = JSON.stringify([{ url: bridge.url, token: bridge.token }]);
   await using program = startProgram(node, [...next, "start", folder, "-H127.0.0.1", "-p0"], {
-    env: { ...env, DATABASES: databases },
+    env: { ...env, UPSTASH_REDIS_REST_URL: bridge.url, UPSTASH_REDIS_REST_TOKEN: bridge.token },
   });
   const url = await listening(program);
   const post = async () => {
