@@ -163,7 +163,7 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
     .option("--foreground", "stay in the terminal's foreground, as editors and shells must")
     .option("--label <text>", "who holds the lock, for others to see (default: host and process)")
     .option("-v, --verbose", "say on the standard error what happens to the lock")
-    .option("--json", "the same as lines of JSON")
+    .option("--json", "say it in lines of JSON")
     .option("--events <file>", "append what happens to the lock to a file, for 'hasp timeline'")
     .option("--no-fencing", "run the command without HASP_FENCING_TOKEN")
     .addOption(duration("--restart-guard", "how long a restarted node does not count"));
