@@ -43,14 +43,16 @@ const QUEUE_LENGTH_MAX = 10_000;
  */
 async function startBlackHole() {
   using stack = new DisposableStack();
-  const listener = stack.use(Deno.listen({ hostname: "127.0.0.1", port: 0 }));
+  const hostname = "127.0.0.1";
+  const listener = stack.use(Deno.listen({ hostname, port: 0 }));
   const { port } = listener.addr as Deno.NetAddr;
   for (let tried = 0, late = 0; tried < QUEUE_LENGTH_MAX; tried++) {
     const controller = new AbortController();
     const timer = setTimeout(() => controller.abort(), ROOM_MS);
     try {
-      const { signal } = controller;
-      stack.use(await Deno.connect({ hostname: "127.0.0.1", port, signal }));
+      // not by `Deno.connect`, which may leave a stream open that opens as the signal aborts
+      const stream = await connectDeno({ kind: "tcp", hostname, port }, controller);
+      stack.adopt(stream, () => stream.close());
       late = 0;
     } catch {
       if (++late < 2) continue; // one may be late because the machine is busy
