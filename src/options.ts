@@ -71,7 +71,8 @@ export interface RedlockOptions {
    * Timeout for one node's answer to one command, in milliseconds; greater than 0 and finite. It
    * starts when the command is sent, or when the first connection to the node is ready. A
    * connection is replaced if replies are due on it and it is silent for 2 s, or for twice the
-   * client's own `nodeTimeoutMs` if that is longer: so set more than 2 000 for the client, too.
+   * client's own `nodeTimeoutMs` if that is longer: so set a timeout above 2 000 for the client, not
+   * only for a call.
    *
    * @default {ttlMs / 20, but at least 50 and at most 1000}
    */
@@ -154,7 +155,7 @@ export interface RedlockOptions {
    * How long a node's grants do not count after the node restarted or lost its keys, in
    * milliseconds, because it may have lost locks that are still held. At least the longest `ttlMs`
    * that any client uses, and finite; less than the call's own is a `RangeError`. 0 turns the guard
-   * off, which nodes of your own do not have: with these, anything else is a `TypeError`. With the
+   * off. Nodes of your own have no guard: with these, anything but 0 is a `TypeError`. With the
    * guard, new servers grant no lock until they are this old.
    *
    * @default {0}

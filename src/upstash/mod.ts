@@ -36,8 +36,8 @@ export interface UpstashNodeOptions {
   /** The token of the database that allows to write. */
   readonly token: string;
   /**
-   * How long a response is waited for, in milliseconds: more than 0, and finite. Then the command
-   * counts as lost, and the node undoes it.
+   * How long the node waits for a response, in milliseconds: more than 0, and finite. Then the
+   * command counts as lost, and the node undoes it.
    *
    * @default {2_000}
    */

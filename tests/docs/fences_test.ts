@@ -58,7 +58,7 @@ const WAYS: Record<string, readonly string[]> = {
   ],
   js: ["node", "bun"],
   JavaScript: ["file", "commonjs", "jest", "ts-jest-config", "vitest", "sinon"],
-  lua: ["guarded-write"],
+  lua: ["guarded-write", "release"],
   sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install", "certificates", "tls"],
   text: [
     ...["addresses", "acl", "report", "areas", "crontab", "inspect", "list", "watch"],

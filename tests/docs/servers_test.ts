@@ -137,6 +137,16 @@ Deno.test("docs: what is sent by redis-cli shows a lock and those who wait for i
   await (await waiting).release();
 });
 
+Deno.test("docs: the script for redis-cli alone deletes a lock by its value", async () => {
+  await using server = await startServer();
+  await using redlock = createRedlock([server.url], { onEvent: () => {} });
+  const { value } = await redlock.acquire("invoice:42");
+  const send = (value: string) =>
+    server.command("EVAL", codeMarked("release"), "1", "invoice:42", value);
+  assertEquals([await send(`${value}x`), await send(value)], [0, 1]);
+  assertEquals((await redlock.inspect("invoice:42")).held, false);
+});
+
 /** The commands behind `redis-cli -p …` that ask for something. */
 function redisCliCommands(): string[][] {
   return [...codeMarked("redis").matchAll(/^redis-cli -p \d+ (.*?)(?: +#.*)?$/gmu)]
