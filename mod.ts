@@ -1,7 +1,7 @@
 /**
  * Distributed locks for Deno, Node, Bun and edge workers, on one Redis or Valkey server, or on
- * several independent ones by the Redlock algorithm: then a minority of them may be down, be slow or
- * hang, which delays a lock by at most one `nodeTimeoutMs`.
+ * several independent ones by the Redlock algorithm: then a minority of them may be down, be slow
+ * or hang, which delays a lock by at most one `nodeTimeoutMs`.
  *
  * {@linkcode createRedlock} is where to begin. The other entry points are `./operate` (check the
  * nodes, list and break locks), `./nodes` (nodes on any client or store), `./upstash` (nodes over
