@@ -96,8 +96,8 @@ export interface RedlockOptions {
   retryDelayMs?: number | undefined;
   /**
    * Longest delay between two attempts of a call that polls, in milliseconds, before the jitter; at
-   * least 0 and finite. If nothing notifies the first client in a queue, it first asks after half
-   * of this to all of it (of 500 ms if this is less), and then less and less often.
+   * least 0 and finite. The first client in a queue asks, too, if nothing notifies it: first after
+   * 50 to 100 % of this, or of 500 ms if that is longer, then less and less often.
    *
    * @default {2000}
    */
