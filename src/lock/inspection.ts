@@ -147,9 +147,10 @@ export async function reportKey(
   const counts = new Map<string, number>();
   for (const value of states.flatMap(valuesOf)) counts.set(value, (counts.get(value) ?? 0) + 1);
   const holding = [...counts].filter(([, count]) => count >= quorum).map(([value]) => value);
-  let held: boolean | undefined = holding.length > 0;
+  const highest = Math.max(0, ...counts.values());
+  let held: boolean | undefined = highest >= quorum;
   // mutation: silent-nodes-count-as-free
-  if (!held && [0, ...counts.values()].some((count) => count + silent >= quorum)) held = undefined;
+  if (!held && highest + silent >= quorum) held = undefined; // silent nodes may have it, too
   // While the quorum-th longest of the keys lives, there is a quorum of them. A node that did not
   // answer may have one for as long as any other.
   const lives = most.map(({ remainingMs }) => remainingMs).sort((a, b) => b - a);
