@@ -2,7 +2,7 @@ import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { getEventListeners } from "node:events";
 import { LockHeldError } from "../../src/errors.ts";
 import type { RedlockEvent } from "../../src/events.ts";
-import type { Redlock } from "../../src/redlock.ts";
+import { insideOf, type Redlock } from "../../src/redlock.ts";
 import { OTHER_VALUE, REASON, test } from "../support/cluster.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 
@@ -41,6 +41,12 @@ const WAITS: Record<string, {
   "its turn in the local queue": {
     held: true,
     call: (redlock, _, signal) => redlock.acquire("all", { signal }),
+  },
+  "the end of its client's other attempts": {
+    call: (redlock, resource, signal) => {
+      while (insideOf(redlock, "crowd").client.attemptGate.enter());
+      return redlock.acquire(resource, { signal });
+    },
   },
   "the routine of using()": {
     call: (redlock, resource, signal) =>

@@ -1,5 +1,12 @@
-import { assert, assertEquals, assertInstanceOf, assertLessOrEqual } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertInstanceOf,
+  assertLessOrEqual,
+  assertMatch,
+} from "@std/assert";
 import { LockHeldError, QuorumError } from "../../../src/errors.ts";
+import { insideOf } from "../../../src/redlock.ts";
 import { quorumSize } from "../../../src/vote.ts";
 import { ROUNDS_MAX } from "../../../src/quorum/round.ts";
 import { expiryMarginMs } from "../../../src/time/validity.ts";
@@ -75,6 +82,14 @@ Deno.test("acquire() that may not wait for others waits for its own client's att
   assert(lock.remainingMs() > VALIDITY_MS - NODE_TIMEOUT_MS);
   const results = await cluster.settle(ended);
   assertEquals(results.filter(({ status }) => status === "fulfilled"), []);
+});
+
+test("acquire() has no quorum if its client's other attempts take as long as it may wait", async (cluster) => {
+  while (insideOf(cluster.redlock, "crowd").client.attemptGate.enter());
+  const error = await cluster.refusal({ waitMs: 20 });
+  assertInstanceOf(error, QuorumError);
+  assertMatch(error.message, /, because 4096 other attempts of this client were under way; waited/);
+  assertEquals(cluster.asked(), [0, 0, 0]);
 });
 
 Deno.test("acquire() names resources, not keys, in errors and events", async () => {
