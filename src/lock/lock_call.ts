@@ -227,7 +227,7 @@ function waitToJoin(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, localName } = call;
   const joins = localQueues.get(localName)?.waiter || localQueues.isContended(call);
   if (!joins || localQueues.waiterOf(call)) return undefined;
-  return localQueues.waiterFor(call)?.ready(call.leftMs());
+  return localQueues.takeWaiter(call)?.ready(call.leftMs());
 }
 
 /**
@@ -267,7 +267,7 @@ export function waitForOthers(call: LockCall): Promise<number | undefined> | und
 async function waitAsFirst(call: LockCall): Promise<number | undefined> {
   const { client: { localQueues, wheel }, resources, settings, last } = call;
   const { onEvent, signal } = settings;
-  const waiter = localQueues.waiterFor(call);
+  const waiter = localQueues.takeWaiter(call);
   const leftMs = call.leftMs();
   if (!waiter) {
     const delayMs = backoffMs(wheel.random, settings, call.polls++);

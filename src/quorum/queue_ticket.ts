@@ -126,10 +126,11 @@ export interface TimeReading {
 /** What a node reports about a key: see **Messages** in `redis_node/scripts/queue.ts`. */
 export type QueueNotice = "turn" | "beside" | "watch" | "taken";
 
-/** What a node reports to a ticket about a key that was released or taken. */
-export interface QueueMessage {
-  /** The id of the ticket; anybody can send one, so it may be no ticket of the client. */
-  readonly ticketId: string;
+/**
+ * What a node reports to a ticket about a key that was released or taken. Anybody can send one, so
+ * the ticket may be none of the client.
+ */
+export interface QueueMessage extends Omit<TicketParts, "rest"> {
   /** What happened, and where the ticket stands. */
   readonly notice: QueueNotice;
   /**
@@ -137,8 +138,6 @@ export interface QueueMessage {
    * over or the key expires, and longer for each watcher behind the first.
    */
   readonly waitMs?: number;
-  /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */
-  readonly place?: number | undefined;
 }
 
 /** A listener for one client's notifications about released keys. */

@@ -37,17 +37,13 @@ const UNUSED_MIN = 16;
 export type Owner = object;
 
 /** What this client has under one name: the lock or the call that asks for it, and who waits. */
-export class LocalQueue {
+export interface LocalQueue {
   /** The first call, which asks for the lock, or the lock if it is held. */
   owner: Owner;
   /** The calls behind it, if one has waited. */
   line: Line<WaitingCall> | undefined;
   /** Waits among other clients, for one call after another. */
   waiter: QueuedWaiter | undefined;
-
-  constructor(owner: Owner) {
-    this.owner = owner;
-  }
 }
 
 /** All local queues of one client. */
@@ -81,7 +77,7 @@ export class LocalQueues {
   claim(localName: string, caller: Owner): boolean {
     const queue = this.#queues.get(localName);
     if (queue) return queue.owner === caller;
-    this.#queues.set(localName, new LocalQueue(caller));
+    this.#queues.set(localName, { owner: caller, line: undefined, waiter: undefined });
     this.#count++;
     return true;
   }
@@ -101,10 +97,10 @@ export class LocalQueues {
   }
 
   /**
-   * How the first call waits among other clients, after it was denied or because it expects to be;
-   * `undefined` if it polls because its settings forbid notifications.
+   * The first call takes the waiter of the call before it, or a new one, because it was denied, or
+   * expects to be; `undefined` if it polls because its settings forbid notifications.
    */
-  waiterFor(call: WaitingCall): QueuedWaiter | undefined {
+  takeWaiter(call: WaitingCall): QueuedWaiter | undefined {
     const { localName, settings } = call;
     const queue = this.#queues.get(localName)!;
     if (!settings.notify) return void this.removeWaiter(localName); // that of a call before it
@@ -113,9 +109,8 @@ export class LocalQueues {
     return Object.assign(queue.waiter, { call, resource: this.remember(call.name) });
   }
 
-  /** What {@linkcode waiterFor} returned last, if this call has asked for it and still has it. */
+  /** The waiter that a call has taken, and that it still has. */
   waiterOf(call: WaitingCall): QueuedWaiter | undefined {
-    if (!this.#notifications) return undefined; // there was no waiter yet: most clients need none
     const waiter = this.#queues.get(call.localName)?.waiter;
     return waiter?.call === call ? waiter : undefined;
   }
@@ -186,8 +181,9 @@ export class LocalQueues {
       const readers = this.#readers.get(call.name) ?? new Set();
       this.#readers.set(call.name, readers.add(held));
       // All that wait behind it ask at once, and enter beside it.
+      const line = isFirst ? queue.line : undefined;
       // mutation: admitted-reader-goes-on-waiting
-      for (let next; isFirst && (next = queue.line?.next());) next.entersAtOnce = true;
+      for (let next = line?.next(); next; next = line?.next()) next.entersAtOnce = true;
       this.leave(localName, call);
     } else if (pool || !isFirst) {
       // Of a pool, the next one asks at once, for another key. Calls for this key wait until the

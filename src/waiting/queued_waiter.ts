@@ -144,8 +144,11 @@ export class QueuedWaiter implements TicketListener {
   #idles = 0;
   /** How often in a row the vote was split. */
   #splits = 0;
-  /** Where the ticket stood by the last answers. */
-  #standing: Standing | undefined;
+  /**
+   * How much later than the end of a key's TTL it asks, in milliseconds, by where the ticket stood
+   * when nodes last answered.
+   */
+  #staggerMs = 0;
 
   /** Who makes it sets `call` and `resource`, for each call that it waits for. */
   constructor(notifications: ReleaseNotifications, nodeSet: NodeSet, call: Wanted) {
@@ -296,8 +299,8 @@ export class QueuedWaiter implements TicketListener {
     if (!this.#last || this.#answeredMs !== Infinity) return;
     const standing = this.ticket.learn(this.#last);
     if (!standing) return;
-    this.#standing = standing;
     const { ahead, isLast, isHeld, foreign, freeInMs, turn } = standing;
+    this.#staggerMs = STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
     const askedInVain = this.#wasNotified && this.ticket.keys.length > 1 && isHeld;
     if (askedInVain) this.#restUntilMs = this.#within(REST_MS_MAX);
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
@@ -382,12 +385,6 @@ export class QueuedWaiter implements TicketListener {
   /** The longest delay of a call that polls, or that of one that is idle, in milliseconds. */
   get #longestDelayMs(): number {
     return Math.max(this.call!.settings.retryDelayMaxMs, IDLE_MS_MIN);
-  }
-
-  /** How much later than the end of a key's TTL it asks, in milliseconds. */
-  get #staggerMs(): number {
-    const { ahead = 0, isLast = false } = this.#standing ?? {};
-    return STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
   }
 
   /** When to ask if it polls, after so many polls in a row. */

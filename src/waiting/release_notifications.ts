@@ -6,12 +6,7 @@
  */
 import { setLatest } from "../bounded_map.ts";
 import { emit, type EventListener } from "../events.ts";
-import {
-  type QueueMessage,
-  type ReleaseListener,
-  splitTicket,
-  type TimeReading,
-} from "../quorum/queue_ticket.ts";
+import type { QueueMessage, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
 import { bitCount, type NodeSet } from "../quorum/quorum_node.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 import { SharedClock } from "./shared_clock.ts";
@@ -139,12 +134,11 @@ export class ReleaseNotifications implements ReleaseListener {
 
   onRefused(nodeIndex: number, error: Error): void {
     const bit = 1 << nodeIndex;
-    const known = this.#refused & bit;
-    this.subscribed &= ~bit;
+    const isKnown = this.#refused & bit;
     this.#refused |= bit;
+    this.onUnsubscribed(nodeIndex);
     const node = this.#nodeSet.nodes[nodeIndex].name;
-    if (!known && this.#onEvent) emit(this.#onEvent, { type: "notify-refused", node, error });
-    this.#waitNoLonger(bit);
+    if (!isKnown && this.#onEvent) emit(this.#onEvent, { type: "notify-refused", node, error });
   }
 
   /**
@@ -153,8 +147,7 @@ export class ReleaseNotifications implements ReleaseListener {
    * second it is not asked again: a pool's ticket that has just left may get one for each key.
    */
   onQueueMessage(nodeIndex: number, message: QueueMessage): void {
-    const { ticketId } = message;
-    const { name = "" } = splitTicket(ticketId) ?? {};
+    const { name, ticketId } = message;
     const waiter = this.#waiters.get(name);
     if (waiter) return waiter.onQueueMessage(nodeIndex, message);
     const left = this.#left.get(name);

@@ -150,8 +150,6 @@ export class Ticket implements QueueTicket {
     // mutation: stopped-client-keeps-its-place
     // others may have passed it
     if (this.#nodeSet.wheel.stoppedUntilMs(nowMs) > this.#positionsMs) this.agreed = false;
-    this.#mayBeOn |= subscribed;
-    this.#sentTo = subscribed;
     if (this.score === 0) {
       this.#firstSentMs = nowMs;
       this.score = Math.round(clock.at(nowMs) * 1_000);
@@ -160,9 +158,11 @@ export class Ticket implements QueueTicket {
     }
     const endMs = clock.at(nowMs) + leftMs;
     if (this.#endS * 1_000 < endMs) {
-      if (this.#endS !== 0) this.leave();
+      this.leave(); // with the id that nodes know
       this.#endS = Math.ceil((endMs + END_LATER_MS) / 1_000);
     }
+    this.#mayBeOn |= subscribed;
+    this.#sentTo = subscribed;
     return true;
   }
 

@@ -171,8 +171,8 @@ export class KeyspaceNode implements QuorumNode {
     notice: queue.QueueNotice = "turn",
     waitMs = notice === "taken" ? 30_000 : 50,
   ): void {
-    const { ticketId = member, place } = queue.splitTicket(member) ?? {};
-    this.#listener!.onQueueMessage(this.#nodeIndex, { ticketId, notice, waitMs, place });
+    const ticket = queue.splitTicket(member)!;
+    this.#listener!.onQueueMessage(this.#nodeIndex, { ...ticket, notice, waitMs });
   }
 
   /** Ends the subscription, for the time being. */

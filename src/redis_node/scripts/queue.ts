@@ -411,12 +411,12 @@ const NEWS = /^(?:\*|([-+])(\d+))?$/u;
 
 /** Reads a message on a client's channel; `undefined` if it is for no ticket. */
 export function readMessage(text: string): QueueMessage | undefined {
-  const { ticketId, place, rest } = splitTicket(text) ?? {};
-  const news = NEWS.exec(rest ?? " ");
-  if (!ticketId || !news) return undefined;
+  const ticket = splitTicket(text);
+  const news = ticket && NEWS.exec(ticket.rest);
+  if (!news) return undefined;
   const [sign, timed, waitMs] = news;
-  if (!timed) return { ticketId, place, notice: sign ? "beside" : "turn" };
-  return { ticketId, place, notice: timed === "+" ? "watch" : "taken", waitMs: Number(waitMs) };
+  if (!timed) return { ...ticket, notice: sign ? "beside" : "turn" };
+  return { ...ticket, notice: timed === "+" ? "watch" : "taken", waitMs: Number(waitMs) };
 }
 
 /**
