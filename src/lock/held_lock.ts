@@ -495,7 +495,7 @@ export class HeldLock extends TimerEntry {
     client.localQueues.noteReleased(round.keys, round.hasWaiters);
     this.#leaveLocalQueue();
     // Too few nodes answered, or the end of the client cut the round short.
-    if (leftMs > 0 && (round.failedByMajority || !round.settled)) {
+    if (leftMs > 0 && (round.failedByMajority || !round.decided)) {
       this.#beginCooldown(leftMs);
       const error = quorumError("release", resources, round.votes, client.nodes.length);
       if (onEvent) emit(onEvent, { type: "release-failed", ...this.#fieldsOf(round), error });

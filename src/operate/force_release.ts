@@ -25,7 +25,7 @@ export interface ForceReleaseOptions extends Pick<RedlockOptions, "keyPrefix" | 
 
 /** A release that waits for every node: the last to answer may be the only one that has the key. */
 class ForcedRound extends Round {
-  override get settled(): boolean {
+  override get decided(): boolean {
     return this.pending === 0;
   }
 }

@@ -84,8 +84,8 @@ export interface QuorumRequest extends LockRequest, RequestDetails {
    * cancelled instead.
    */
   readonly undone?: boolean;
-  /** Storage that all nodes of one kind can share for this request, such as the encoded command. */
-  shared: unknown;
+  /** The encoded command, or what else the first node leaves here for others of its kind. */
+  encoded: unknown;
   /**
    * Whether keys may be set on a node, so that a release which does not reach it is repeated.
    */
@@ -107,7 +107,7 @@ export type Question = "acquire" | "adopt" | "extend" | "release" | "raiseCounte
 /** What is the same in every request whose answers nobody reads. */
 export const UNREAD: Omit<QuorumRequest, keyof LockRequest> = {
   wanted: true,
-  shared: undefined,
+  encoded: undefined,
   mayHaveKeys: () => true,
   answer() {},
 };
@@ -188,9 +188,9 @@ export function answerDueMs(
   connectingMs: number,
 ): number {
   const { readyAtMs = 0 } = node;
-  const limitMs = sinceMs + Math.min(connectingMs, CONNECTING_MS_MAX);
-  // not ready in time: no answer is due
-  if (readyAtMs > limitMs) return Math.max(limitMs, sinceMs + timeoutMs);
+  const readyByMs = sinceMs + Math.min(connectingMs, CONNECTING_MS_MAX);
+  // as it looks, it is not ready in time
+  if (readyAtMs > readyByMs) return Math.max(readyByMs, sinceMs + timeoutMs);
   return Math.max(readyAtMs, sinceMs) + timeoutMs;
 }
 

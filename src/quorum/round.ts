@@ -84,7 +84,7 @@ export class Round extends TimerEntry implements QuorumRequest {
    * they have got.
    */
   ttlMs: number;
-  shared: unknown = undefined;
+  encoded: unknown = undefined;
   /** The round that won the lock which this one extends or releases. */
   readonly #origin: Round | undefined;
   #isRelease = false;
@@ -106,7 +106,7 @@ export class Round extends TimerEntry implements QuorumRequest {
    */
   seeksGrant = false;
   #timeoutMs = 0;
-  #settle: (() => void) | undefined;
+  #resolve: (() => void) | undefined;
 
   // What the nodes have answered.
   /** How many nodes granted, and how many denied. */
@@ -191,16 +191,16 @@ export class Round extends TimerEntry implements QuorumRequest {
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       put(question, nodes[nodeIndex], this, nodeIndex);
     }
-    this.shared = undefined; // its encoded command must not live as long as the lock
+    this.encoded = undefined; // it must not live as long as the lock
     const ended = this.nodeSet.closed && !this.#isRelease || signal?.aborted;
-    if (ended || this.settled) return Promise.resolve();
+    if (ended || this.decided) return Promise.resolve();
     // mutation: no-deadline
     wheel.schedule(this, this.sinceMs + timeoutMs, true);
     wheel.ref();
     // Nothing is decided before all were asked, because an undo must follow the request that it
     // undoes.
     return new Promise((resolve) => {
-      this.#settle = signal ? stopOnAbort(this, signal, resolve) : resolve;
+      this.#resolve = signal ? stopOnAbort(this, signal, resolve) : resolve;
     });
   }
 
@@ -250,7 +250,7 @@ export class Round extends TimerEntry implements QuorumRequest {
    * Whether there is nothing more to wait for. A release that is refused has to know whether the
    * lock was gone: it waits until a majority has denied, or all have answered.
    */
-  get settled(): boolean {
+  get decided(): boolean {
     const { decision } = this;
     if (decision === "refused" && this.#isRelease) {
       return this.deniedByMajority || this.pending === 0;
@@ -327,17 +327,17 @@ export class Round extends TimerEntry implements QuorumRequest {
     atMs: number = this.nodeSet.wheel.clock.monotonicMs(),
   ): void {
     this.#note(nodeIndex, outcome, atMs, detail);
-    this.#settleIfDecided();
+    this.#stopIfDecided();
   }
 
   /** Ends the wait for answers. */
   stop(): void {
-    const settle = this.#settle;
-    if (!settle) return;
-    this.#settle = undefined;
+    const resolve = this.#resolve;
+    if (!resolve) return;
+    this.#resolve = undefined;
     this.nodeSet.wheel.cancel(this);
     this.nodeSet.wheel.unref();
-    settle();
+    resolve();
   }
 
   /** The deadline: marks the nodes that have not answered in time as timed out. */
@@ -345,7 +345,7 @@ export class Round extends TimerEntry implements QuorumRequest {
     const { nodeSet: { nodes, wheel } } = this;
     const timeoutMs = this.#timeoutMs;
     const nowMs = wheel.clock.monotonicMs();
-    if (this.settled) return this.stop(); // it has lingered
+    if (this.decided) return this.stop(); // it has lingered
     let nextMs = Infinity;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       if (this.voteOf(nodeIndex)) continue;
@@ -354,8 +354,8 @@ export class Round extends TimerEntry implements QuorumRequest {
       // by then the node may be ready, and its answer due earlier
       else nextMs = Math.min(nextMs, dueMs, nowMs + timeoutMs);
     }
-    this.#settleIfDecided();
-    if (this.#settle) wheel.schedule(this, nextMs, true);
+    this.#stopIfDecided();
+    if (this.#resolve) wheel.schedule(this, nextMs, true);
   }
 
   /** A release goes on while its client closes, which waits for it; until its nodes close. */
@@ -400,8 +400,8 @@ export class Round extends TimerEntry implements QuorumRequest {
     this.onDenied?.(nodeIndex, outcome === MISSING);
   }
 
-  #settleIfDecided(): void {
-    if (!this.#settle || !this.settled) return;
+  #stopIfDecided(): void {
+    if (!this.#resolve || !this.decided) return;
     if (!this.#lingers) return this.stop();
     const { wheel } = this.nodeSet;
     const nowMs = wheel.clock.monotonicMs();
@@ -437,7 +437,7 @@ function put(question: Question, node: QuorumNode, round: Round, nodeIndex: numb
   else node[question]!(round, nodeIndex);
 }
 
-/** Has `signal` stop the round, and returns what settles it: with the listener gone. */
+/** Has `signal` stop the round, and returns `resolve` with the listener gone. */
 function stopOnAbort(round: Round, signal: AbortSignal, resolve: () => void): () => void {
   const stop = () => round.stop();
   onAbort(signal, stop);

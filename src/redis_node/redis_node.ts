@@ -258,7 +258,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     withheld?: WithheldVote,
   ): void {
     const { operation, request, group, whole } = command;
-    if (index === 0) request.shared = undefined; // all nodes have got it by now
+    if (index === 0) request.encoded = undefined; // all nodes have got it by now
     if (group && !operation.sha1) {
       return this.#onAnswer(reply, operation, group[index], nodeIndex);
     }
@@ -287,7 +287,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     const several = again.length > 1 ? again : undefined;
     if (again.length > 0) {
       this.#send(operation, again[0], nodeIndex, several, true);
-      again[0].shared = undefined; // as once all nodes were asked: it may be kept with the lock
+      again[0].encoded = undefined; // as once all nodes were asked: it may be kept with the lock
     }
     for (const each of all) {
       if (!again.includes(each)) each.answer(nodeIndex, FAILED, reply);
@@ -350,7 +350,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
       // not allow it, callers poll from then on.
       if (!wrongType) this.#subscription?.onRefused(reply);
       this.#send(acquireOperation(request, false), request, nodeIndex);
-      request.shared = undefined; // as in `#sendAgain`
+      request.encoded = undefined; // as in `#sendAgain`
       return;
     }
     if (kind === "release" && isTransient(reply)) this.#pendingReleases.add(request);
@@ -490,11 +490,11 @@ function sharedCommand(
   group: readonly QuorumRequest[] | undefined,
   whole: boolean,
 ): RequestCommand {
-  const { shared } = request;
-  const isSame = shared instanceof RequestCommand && shared.operation === operation &&
-    operation !== KEEP && shared.whole === whole &&
-    (shared.group === group || isEqual(shared.group, group));
-  return isSame ? shared : request.shared = new RequestCommand(operation, request, group, whole);
+  const { encoded } = request;
+  const isSame = encoded instanceof RequestCommand && encoded.operation === operation &&
+    operation !== KEEP && encoded.whole === whole &&
+    (encoded.group === group || isEqual(encoded.group, group));
+  return isSame ? encoded : request.encoded = new RequestCommand(operation, request, group, whole);
 }
 
 /** What comes with an outcome that was read from a reply; see `outcome.ts`. */

@@ -64,7 +64,7 @@ export class FakeRequest implements QuorumRequest {
   set = false;
   /** Whether the failure was that nothing was sent. */
   unsent = false;
-  shared: unknown = undefined;
+  encoded: unknown = undefined;
   readonly guardMs: number = 0;
   readonly counterHint?: number;
   readonly counterFloor?: number;

@@ -116,10 +116,10 @@ for (
   test.queueing(`${what} sends its script whole on NOSCRIPT`, async (bench) => {
     const requests = [];
     while (requests.length < 3) requests.push(await bench.send(operation, request()));
-    requests.forEach((each) => each.shared = undefined); // as a round does
+    requests.forEach((each) => each.encoded = undefined); // as a round does
     await bench.answer(NOSCRIPT.repeat(3));
     assertEquals(bench.written, whole.repeat(3));
-    assertEquals(requests.map(({ shared }) => typeof shared), Array(3).fill("undefined"));
+    assertEquals(requests.map(({ encoded }) => typeof encoded), Array(3).fill("undefined"));
     await bench.answer(grant.repeat(3));
     assertEquals(requests.map(({ outcomes }) => outcomes), Array(3).fill(["granted"]));
     await bench.send(operation, request());
@@ -197,11 +197,11 @@ test.queueing("RedisNode encodes a command once for all nodes, and apart for tho
   const benches = [plain, plain, bench, other];
   const request = new FakeRequest("k", { ticket });
   for (const [index, { node }] of benches.entries()) node.acquire(request, index);
-  const shared = request.shared as LockCommand;
-  const { bytes } = shared;
+  const encoded = request.encoded as LockCommand;
+  const { bytes } = encoded;
   bench.ask("acquire", request);
-  assertStrictEquals(request.shared, shared);
-  assertStrictEquals(shared.bytes, bytes);
+  assertStrictEquals(request.encoded, encoded);
+  assertStrictEquals(encoded.bytes, bytes);
   await runMicrotasks();
   const join = callsOf(["k"]).find(({ expected }) => expected)!.digest;
   const set = wire("SET", "k", "v", "NX", "PX", "1000");
@@ -211,7 +211,7 @@ test.queueing("RedisNode encodes a command once for all nodes, and apart for tho
 
 test.opened("RedisNode writes what one tick asks in one piece, in order", async (bench) => {
   const request = bench.ask("acquire");
-  request.shared = undefined;
+  request.encoded = undefined;
   await bench.send("release", request);
   const release = wire("EVALSHA", RELEASE.sha1, "1", "k", "v");
   assertEquals(bench.transport.writes, [wire("SET", "k", "v", "NX", "PX", "1000") + release]);

@@ -51,7 +51,7 @@ test.opened("RedisNode answers each acquisition of a tick by its own reply, keep
   await runMicrotasks();
   const outcomes = requests.map((each) => each.outcomes.join());
   assertEquals(outcomes, ["granted", "denied", "failed", "failed"]);
-  assertEquals(requests.map(({ shared }) => shared).filter(Boolean), []);
+  assertEquals(requests.map(({ encoded }) => encoded).filter(Boolean), []);
 });
 
 test("RedisNode sends no acquisition that was asked for before the login was refused", async (bench) => {
@@ -197,7 +197,7 @@ test.opened("RedisNode encodes a group once for all nodes that are asked the sam
   const late = await new NodeBench().opened();
   const requests = lockNames(3).map(([key, value]) => request(key, value));
   const group = new RequestCommand(RELEASE, requests[0], requests);
-  requests[0].shared = group; // of the first node
+  requests[0].encoded = group; // of the first node
   for (const each of requests) bench.node.release(each, 0);
   await runMicrotasks();
   assertEquals(bench.written, groupRelease("EVALSHA", ...lockNames(3)));
