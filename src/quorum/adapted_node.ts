@@ -21,25 +21,23 @@ const OUTCOMES: ReadonlyMap<Grant, Outcome> = /* @__PURE__ */ new Map([
  */
 export function adaptedNode(node: LockNode): QuorumNode {
   const { name } = node;
-  const ask = (asked: Question) => {
-    return (request: QuorumRequest, nodeIndex: number): void => {
-      // A node may change the keys that it is given.
-      const { keys: [...keys], value, counterHint, counterFloor, replaces, mode } = request;
-      const keptMs = Math.ceil(request.keptMs?.() ?? 0);
-      const shortens = keptMs > 0 || undefined;
-      const [method, ttlMs] = shortens ? ["extend", keptMs] as const : [asked, request.ttlMs];
-      // Called at once, because requests take effect in the order of the calls.
-      new Promise<Grant>((resolve) => {
-        const parts = { keys, value, ttlMs, counterHint, counterFloor, replaces, shortens, mode };
-        resolve(node[method]!(parts));
-      }).then((grant) => {
-        const outcome = isCount(grant) ? GRANTED : OUTCOMES.get(grant);
-        if (outcome === undefined) {
-          throw new TypeError(`${name} answered ${method}() with no Grant`);
-        }
-        request.answer(nodeIndex, outcome, typeof grant === "number" ? grant : undefined);
-      }).catch((error) => request.answer(nodeIndex, FAILED, toError(error)));
-    };
+  const ask = (asked: Question) => (request: QuorumRequest, nodeIndex: number): void => {
+    // A node may change the keys that it is given.
+    const { keys: [...keys], value, counterHint, counterFloor, replaces, mode } = request;
+    const keptMs = Math.ceil(request.keptMs?.() ?? 0);
+    const shortens = keptMs > 0 || undefined; // a release that has the keys live on
+    const [method, ttlMs] = shortens ? ["extend", keptMs] as const : [asked, request.ttlMs];
+    // Called at once, because requests take effect in the order of the calls.
+    new Promise<Grant>((resolve) => {
+      const parts = { keys, value, ttlMs, counterHint, counterFloor, replaces, shortens, mode };
+      resolve(node[method]!(parts));
+    }).then((grant) => {
+      const outcome = isCount(grant) ? GRANTED : OUTCOMES.get(grant);
+      if (outcome === undefined) {
+        throw new TypeError(`${name} answered ${method}() with no Grant`);
+      }
+      request.answer(nodeIndex, outcome, typeof grant === "number" ? grant : undefined);
+    }).catch((error) => request.answer(nodeIndex, FAILED, toError(error)));
   };
   return {
     name,

@@ -63,9 +63,6 @@ export interface Counts {
   token?: number;
 }
 
-/** What the votes so far decide. */
-export type Decision = "open" | "granted" | "refused";
-
 /** Its details are properties of its own, if it has any. */
 export interface Round extends RequestDetails {}
 
@@ -226,7 +223,7 @@ export class Round extends TimerEntry implements QuorumRequest {
    * The decision by the votes so far: granted once a quorum granted, refused once no quorum can be
    * reached any more, also if N is even.
    */
-  get decision(): Decision {
+  get decision(): "open" | "granted" | "refused" {
     const { granted, pending, nodeSet: { quorum } } = this;
     if (granted >= quorum) return "granted";
     // mutation: settled-by-grants-alone
@@ -375,15 +372,14 @@ export class Round extends TimerEntry implements QuorumRequest {
     else if (before !== PENDING) return;
     const elapsedUs = Math.max(Math.round((atMs - this.sinceMs) * MICROSECONDS_PER_MS), 0);
     this.#answers[nodeIndex] = elapsedUs * OUTCOMES_MAX + outcome;
+    const vote = VOTE_BY_OUTCOME[outcome];
     // mutation: filled-in-node-counts
-    const granted = VOTE_BY_OUTCOME[outcome] === "granted";
-    const denied = VOTE_BY_OUTCOME[outcome] === "denied";
-    if (granted) this.granted++;
-    else if (denied) this.denied++;
+    if (vote === "granted") this.granted++;
+    else if (vote === "denied") this.denied++;
     else this.failed++;
     if (outcome === FAILED || outcome === UNSENT) (this.errors ??= [])[nodeIndex] = detail as Error;
     if (this.counts) this.#noteCounter(this.counts, nodeIndex, outcome, detail);
-    if (denied) this.#noteDenial(nodeIndex, outcome, atMs, detail);
+    if (vote === "denied") this.#noteDenial(nodeIndex, outcome, atMs, detail);
   }
 
   #noteCounter(counts: Counts, nodeIndex: number, outcome: Outcome, detail?: Detail): void {

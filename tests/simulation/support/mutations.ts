@@ -90,7 +90,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "doubtful-extension-stays": [drop, "an extension in doubt is left behind"],
   "filled-in-key-forgotten": [drop, "a key that was filled in is forgotten"],
   "filled-in-node-counts": [
-    becomes('VOTE_BY_OUTCOME[outcome] === "granted" || outcome === MISSING'),
+    becomes('vote === "granted" || outcome === MISSING'),
     "a node that is filled in counts at once",
   ],
   "missing-key-counts-as-extended": [
