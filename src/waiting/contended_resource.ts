@@ -66,7 +66,8 @@ export class ContendedResource {
   /**
    * The upper bound of the random delay until the first in the queue asks again while a client of
    * another library has the lock: as long as that client has had it so far, and at most
-   * `retryDelayMs`. So a lock that changes hands often is polled often.
+   * `retryDelayMs`. So a lock that changes hands often is polled often. Notes when the keys expire,
+   * by which it knows since when the client has them.
    *
    * @param freeInMs When the keys expire, from now, in milliseconds.
    */

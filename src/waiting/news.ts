@@ -76,8 +76,9 @@ export class News {
   onWatch(nodeIndex: number, place: number | undefined, endMs: number): void {
     if (!this.#watch(place)) return;
     const bit = 1 << nodeIndex;
-    // If it was taken there before, it was released since: another turn has begun. But a slow node
-    // may say so of the lock before, when others have said that this turn has begun.
+    // If it was taken there, it was released since: this is the next turn, and what nodes said of
+    // the last one counts no longer. But if only a minority said that the last one was used, they
+    // are slow, and the nodes that say that a turn has begun may mean this one.
     if (this.#takenOn & bit) {
       if (this.#isUsed) this.#begunOn = 0;
       this.#takenOn = 0;

@@ -247,8 +247,9 @@ export class Ticket implements QueueTicket {
     if (won) this.#hasWon = true;
     this.#nodeSet.nodes.forEach((_, nodeIndex) => {
       const bit = 1 << nodeIndex;
-      const mayGrant = won && ["granted", undefined].includes(won.voteOf(nodeIndex));
-      if (this.#mayBeOn & bit && !(mayGrant && this.#sentTo & bit)) this.#leaveNode(nodeIndex);
+      const isTakenOut = won && this.#sentTo & bit &&
+        ["granted", undefined].includes(won.voteOf(nodeIndex));
+      if (this.#mayBeOn & bit && !isTakenOut) this.#leaveNode(nodeIndex);
     });
   }
 
