@@ -293,7 +293,7 @@ export class QueuedWaiter implements TicketListener {
 
   /**
    * Once so many nodes have answered the last attempt that they show where the ticket stands, plans
-   * by that when to ask though no node notifies it.
+   * by that, once, when to ask though no node notifies it.
    */
   #planByVotes(): void {
     if (!this.#last || this.#answeredMs !== Infinity) return;

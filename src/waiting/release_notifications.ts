@@ -114,7 +114,7 @@ export class ReleaseNotifications implements ReleaseListener {
   unregister(name: string, keys: readonly string[]): void {
     this.#waiters.delete(name);
     setLatest(this.#left, name, { keys, againMs: [] }, LEFT_MAX);
-    if (this.#waiters.size > 0 || !this.#open || this.#nodeSet.closed) return;
+    if (this.#waiters.size > 0 || this.#nodeSet.closed) return;
     this.#idle ??= this.#nodeSet.wheel.after(IDLE_MS, () => this.#unsubscribe());
   }
 
