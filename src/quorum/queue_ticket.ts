@@ -75,9 +75,9 @@ export interface QueuePosition {
    */
   readonly free?: number;
   /**
-   * How long to wait before asking if it is another's turn for keys that are free, or that other
-   * readers hold, in milliseconds; with a pool, for `turnPlace`. 0: it is not; or a writer is ahead
-   * of a reader whose wait has no end.
+   * For how long another goes first, in milliseconds: for what is left of its turn for keys that
+   * are free; or, as a writer ahead of a reader, of its wait for keys that other readers hold. With
+   * a pool, for `turnPlace`. 0: nobody does, or that wait has no end.
    */
   readonly turnMs: number;
   /** Only with a pool: the index of a key that is free, but for another ticket, or -1. */
@@ -105,8 +105,8 @@ export interface QueueTicket {
    */
   onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void;
   /**
-   * Called when a node that may have granted an attempt is asked to undo that: if it has, it may
-   * put the ticket in its queues, also if it was asked without one.
+   * Called when a node that may have granted an attempt is asked to undo that. If it has, it may
+   * put the ticket in its queues, even if it was not subscribed to when it granted.
    */
   onPutBack(nodeIndex: number): void;
 }
