@@ -19,8 +19,9 @@ export async function addJob(redlock: Redlock, jobs: Jobs, account: string): Pro
   const lock = await redlock.tryAcquire(resource, { ttlMs });
   if (!lock) return false;
   const token = lock.handOver();
+  const retries = { attempts: 10, backoff: { type: "exponential", delay: 1_000 } }; // 8 minutes
   try {
-    await jobs.add("invoice", { resource, token }, { attempts: 5, backoff: 1_000 });
+    await jobs.add("invoice", { resource, token }, retries);
     return true;
   } catch (error) {
     // the queue does not have the job: takes the lock back
