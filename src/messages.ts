@@ -185,8 +185,8 @@ export function lostError(
  * gone.
  */
 export function keysGone(keys: readonly string[], note = ""): Error {
-  const what = keys.length > 1 ? "all of its keys" : "it";
-  return new Error(`a majority of the nodes no longer holds ${what}${note}`);
+  const what = keys.length > 1 ? "one of its keys" : "its key";
+  return new Error(`${what} is gone, or somebody else has it${note}`);
 }
 
 /** The error of a lock that was lost while nobody called: a trace would name a timer. */
