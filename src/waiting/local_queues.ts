@@ -105,8 +105,10 @@ export class LocalQueues {
     const queue = this.#queues.get(localName)!;
     if (!settings.notify) return void this.removeWaiter(localName); // that of a call before it
     this.#notifications ??= new ReleaseNotifications(this.#nodeSet, this.#onEvent);
-    queue.waiter ??= new QueuedWaiter(this.#notifications, this.#nodeSet, call);
-    return Object.assign(queue.waiter, { call, resource: this.remember(call.name) });
+    const waiter = queue.waiter ??= new QueuedWaiter(this.#notifications, this.#nodeSet, call);
+    waiter.call = call;
+    waiter.resource = this.remember(call.name);
+    return waiter;
   }
 
   /** The waiter that a call has taken, and that it still has. */

@@ -92,7 +92,7 @@ export class ReleaseNotifications implements ReleaseListener {
 
   /** Whether nodes are subscribing that are worth waiting for. */
   get isSubscribing(): boolean {
-    return this.#subscribing !== 0 && !this.#nodeSet.closed;
+    return this.#subscribing !== 0;
   }
 
   /** The name of a new ticket, which its id begins with. With `mode`, that of a reader. */
