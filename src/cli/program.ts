@@ -91,13 +91,13 @@ Exit codes:
 `;
 
 const RUN_HELP = `
-The lock is extended while the command runs, and released when the command ends.
-With --at-least, hasp ends with the command too, but the resource stays locked
-for the rest of that time. Signals, input and output are passed through. The
-command gets two variables: HASP_RESOURCE, and HASP_FENCING_TOKEN, a number
+hasp extends the lock while the command runs, and releases it when the command
+ends. With --at-least, hasp ends with the command too, but the resource stays
+locked for the rest of that time. hasp passes signals, input and output through.
+The command gets two variables: HASP_RESOURCE, and HASP_FENCING_TOKEN, a number
 greater than that of every earlier lock on the resource.
 
-If the lock cannot be extended, the command gets SIGTERM, and after the grace
+If hasp cannot extend the lock, the command gets SIGTERM, and after the grace
 period SIGKILL, before the lock can belong to somebody else. The command also
 gets SIGKILL if hasp is killed or stopped. Both signals go to all processes that
 the command has started, unless they have left its session; with --foreground
