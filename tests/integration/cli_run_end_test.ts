@@ -125,7 +125,7 @@ test("hasp run reports a lock that was gone at the end, whatever the command ret
   await program.write("");
   const { code, stderr } = await program.end();
   assertEquals(code, 122);
-  assertMatch(stderr, /^hasp: The lock was lost before the command ended, .* with the code 0\n$/);
+  assertMatch(stderr, /^hasp: The lock was lost .* with the code 0: its key is gone, .*\n$/);
 });
 
 Deno.test("hasp run returns the code of the command if the release fails, and says when the lock is free", async () => {

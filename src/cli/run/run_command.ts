@@ -54,12 +54,14 @@ export interface RunOptions extends NodeOptions, LogOptions {
   readonly restartGuard?: number;
 }
 
-/** The extensions of the lock. */
+/** The extensions of the lock, and its loss. */
 interface Extensions {
   /** What each calls; it is set when the command runs. */
   onExtended?: () => void;
   /** The votes of the last one, if that has failed. */
   failedVotes?: readonly Vote[];
+  /** Why the lock was lost, if it was: its release may have found that first. */
+  lostBecause?: Error;
 }
 
 /** Runs a command while a lock is held, and returns the exit code of `hasp`. */
@@ -87,6 +89,7 @@ export async function run(command: readonly string[], given: RunOptions): Promis
           extensions.onExtended?.();
         }
         if (event.type === "extend-failed") extensions.failedVotes = event.votes;
+        if (event.type === "lost") extensions.lostBecause = event.cause;
         logEvent(options, event);
         onAttempt(event);
       },
@@ -201,10 +204,11 @@ export async function runLocked(
   // If the watcher's time was over while hasp was stopped, and it did not kill the command, this
   // had ended in time.
   if (word === OVER ? ending[1] !== "SIGKILL" : wasHeld) return code;
+  const why = extensions.lostBecause ? `: ${extensions.lostBecause.message}` : "";
   report(
     word === OVER
       ? "The command was killed, because hasp did not run in time to extend the lock"
-      : `The lock was lost before the command ended, which it did with the code ${code}`,
+      : `The lock was lost before the command ended, which it did with the code ${code}${why}`,
   );
   return LOCK_LOST;
 }
