@@ -12,9 +12,8 @@ import type { ReplyReceiver } from "./wire.ts";
 import { type ClientOptions, resolveClientOptions } from "./client_options.ts";
 import { checkReplies, type CommandArgument, commandArguments } from "./command_arguments.ts";
 import { Connection } from "./connection.ts";
-import { isServing } from "./dialer.ts";
 import type { Command } from "./encoder.ts";
-import { ReplyError } from "./errors.ts";
+import { isServing, ReplyError } from "./errors.ts";
 import type { RawReply, Reply } from "./reply.ts";
 import { textReply } from "./reply.ts";
 

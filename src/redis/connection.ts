@@ -4,7 +4,8 @@
  *
  * ```
  * new --submit--> connecting --stream--> open --lost--> down --delay, stream, PING--> open
- *                                         \ given up --> ending --lost--> down
+ *                                         | \ given up --> ending --lost--> down
+ *                                         + close() --> closing --no reply due--> closed
  * ```
  *
  * | state      | a command                | a reply                                            |
@@ -12,6 +13,7 @@
  * | new        | opens the stream         |                                                    |
  * | connecting | waits                    | to the login only                                  |
  * | open       | is sent                  | goes to the first command that waits               |
+ * | closing    | is sent, if it undoes    | goes to the first command that waits               |
  * | ending     | is sent, if it undoes    | is ignored                                         |
  * | down       | fails                    | to the login and its PING only                     |
  * | closed     | fails                    |                                                    |
@@ -43,9 +45,9 @@ import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
 import type { DecoderOptions } from "./decoder.ts";
-import { Dialer, type DialerOwner, type DialOptions, isServing, Login } from "./dialer.ts";
+import { Dialer, type DialerOwner, type DialOptions, Login, loginCommands } from "./dialer.ts";
 import { type Command, encodeCommand } from "./encoder.ts";
-import { ConnectionError, ReplyError } from "./errors.ts";
+import { ConnectionError, isServing, ReplyError } from "./errors.ts";
 import { printable } from "../printable.ts";
 import { stackless } from "../stackless.ts";
 import { messageOf, toError } from "../to_error.ts";
@@ -123,7 +125,7 @@ const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
 ];
 
 /** The state of a connection; see the module. */
-export type State = "new" | "connecting" | "open" | "ending" | "down" | "closed";
+export type State = "new" | "connecting" | "open" | "closing" | "ending" | "down" | "closed";
 
 /** A connection to one server, which reconnects by itself. */
 export class Connection implements WireOwner, DialerOwner {
@@ -134,8 +136,8 @@ export class Connection implements WireOwner, DialerOwner {
   receivedAtMs = 0;
   readonly #options: ConnectionOptions;
   readonly #wheel: TimerWheel;
-  readonly #queue = new CommandQueue();
-  readonly #login = new Login((refusal) => this.#onLoginEnd(refusal));
+  #queue = new CommandQueue();
+  #login: Login | undefined;
   readonly #dialer: Dialer;
   /**
    * The last error reply on this connection, if that is not accepted: probably the reason why the
@@ -146,7 +148,6 @@ export class Connection implements WireOwner, DialerOwner {
   /** Whether the server has ever accepted a connection. */
   #known = false;
   #wire: Wire | undefined;
-  #delivering = false;
   #downError: ConnectionError | undefined;
   #crowded: ConnectionError | undefined;
   #ending: TimerEntry | undefined;
@@ -176,16 +177,16 @@ export class Connection implements WireOwner, DialerOwner {
 
   /** Whether a command is sent at once. */
   get open(): boolean {
-    return this.#state === "open" && !this.#closing;
+    return this.#state === "open";
   }
 
   /**
    * The error of a command that undoes nothing, if too many others wait for it to be sent now, or
-   * if the connection is given up. It is always the same one: while a server hangs, an error with a
-   * stack for each command would cost more than the locks themselves.
+   * if the connection is given up, or closes. It is always the same one: while a server hangs, an
+   * error with a stack for each command would cost more than the locks themselves.
    */
   get crowded(): ConnectionError | undefined {
-    if (this.#state === "ending") return this.#downError;
+    if (this.#state === "ending" || this.#state === "closing") return this.#downError;
     if (this.#queue.length < QUEUE_LENGTH_MAX) return undefined;
     return this.#crowded ??= this.#error(
       `has at least ${QUEUE_LENGTH_MAX} commands waiting for replies`,
@@ -205,11 +206,9 @@ export class Connection implements WireOwner, DialerOwner {
       this.#state = "connecting";
       this.#dialer.dial();
     }
-    // A reply that arrives during `close` may need one more command, for a script that the server
-    // does not know.
-    const sends = this.#state === "ending" ||
-      this.#state === "open" && (!this.#closing || this.#delivering);
-    if (!sends && this.#state !== "connecting") {
+    const state = this.#state;
+    const sends = state === "open" || state === "closing" || state === "ending";
+    if (!sends && state !== "connecting") {
       return receiver.onFailure(this.#downError ??= this.#error("was closed"), command, tag);
     }
     try {
@@ -219,7 +218,7 @@ export class Connection implements WireOwner, DialerOwner {
     }
     // before it is written, because that may fail at once
     this.#queue.push(command, receiver, tag);
-    if (sends) this.#wire!.flush(command.count);
+    if (sends) this.#wire!.flush();
   }
 
   /** Part of {@linkcode DialerOwner}: gives up a connection that took too long to be made. */
@@ -243,10 +242,8 @@ export class Connection implements WireOwner, DialerOwner {
     if (this.#state === "ending" || this.#options.takesMessage?.(reply)) return;
     const { queue } = this.#wire!;
     if (queue.sent === 0) return this.#onUnaskedReply(reply);
-    if (this.#dialer.acceptedMs === Infinity && this.#login.due === 0) this.#onFirstReply(reply);
-    this.#delivering = true;
+    if (this.#dialer.acceptedMs === Infinity && this.#login!.due === 0) this.#onFirstReply(reply);
     queue.settleFirst(reply);
-    this.#delivering = false;
     if (this.#onDrained && this.#queue.length === 0) this.#onDrained();
   };
 
@@ -270,12 +267,16 @@ export class Connection implements WireOwner, DialerOwner {
     const alone = again || address.database !== 0;
     // so that nothing but the login is written until `#opened`
     const queue = alone ? new CommandQueue() : this.#queue;
-    this.#login.begin(address, this.#options.clientName, again, queue);
+    const login = this.#login = new Login(
+      loginCommands(address, this.#options.clientName, again),
+      queue,
+      (refusal) => this.#onLoginEnd(refusal),
+    );
     const limits = { ...this.#options, secrets: address.secrets };
     const wire = this.#wire = new Wire(transport, this, this.#wheel, queue, limits);
     wire.beginRead();
     if (this.#wire !== wire) return; // it is lost already
-    if (this.#login.due === 0) this.#dialer.stop();
+    if (login.due === 0) this.#dialer.stop();
     if (alone) wire.flush();
     else this.#opened();
   }
@@ -344,7 +345,7 @@ export class Connection implements WireOwner, DialerOwner {
    */
   lose(what: string, cause?: unknown): void {
     if (this.#state === "closed") return;
-    const closing = this.#closing !== undefined;
+    const closing = this.#state === "closing";
     const down = this.#state === "down";
     this.#teardown();
     this.#dialer.lose();
@@ -361,8 +362,11 @@ export class Connection implements WireOwner, DialerOwner {
   /** Fails all commands; returns the error of those that cannot be sent from now on. */
   #failAll(what: string, cause?: unknown): ConnectionError {
     const error = this.#downError = this.#error(what, cause);
+    const failing = this.#queue;
+    this.#queue = new CommandQueue(); // a receiver may submit a command, which may be sent at once
+    if (this.#wire) this.#wire.queue = this.#queue;
     // mutation: sent-commands-count-as-unsent
-    this.#queue.failAll(this.#error(what, cause, "unknown"), error);
+    failing.failAll(this.#error(what, cause, "unknown"), error);
     return error;
   }
 
@@ -372,7 +376,6 @@ export class Connection implements WireOwner, DialerOwner {
     this.#refusal = undefined;
     const wire = this.#wire;
     this.#wire = undefined;
-    this.#login.due = 0;
     wire?.close();
   }
 
@@ -380,7 +383,9 @@ export class Connection implements WireOwner, DialerOwner {
     this.#dialer.close();
     const wire = this.#wire;
     const queue = this.#queue;
-    if (this.#state === "open" && queue.length > 0) {
+    if (this.#state === "open") {
+      this.#state = "closing";
+      this.#downError = this.#error("was closed");
       const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
       let settled = -1;
       for (let graces = 0; graces < CLOSE_GRACES_MAX && queue.settled > settled; graces++) {

@@ -70,7 +70,7 @@ export interface DecoderOptions {
 
 /** An incremental decoder of the replies on one connection. */
 export class RespDecoder {
-  /** How many elements of arrays were decoded so far, in all replies. */
+  /** How many elements of arrays were decoded since the owner last set this to 0. */
   elementsDecoded = 0;
   readonly #onReply: (reply: RawReply) => void;
   readonly #bytesMax: number;

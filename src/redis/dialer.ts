@@ -11,7 +11,7 @@ import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport
 import { credentialsOf, type RedisAddress } from "./address.ts";
 import { closeTransport, type CommandQueue, type ReplyReceiver } from "./wire.ts";
 import { type Command, encodeApart } from "./encoder.ts";
-import { ReplyError } from "./errors.ts";
+import { isServing, ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
 /** How long a connection must live before failures are forgotten, in milliseconds. */
@@ -187,35 +187,25 @@ async function withCredentials(
 /** The login of one connection. */
 export class Login implements ReplyReceiver {
   /** How many replies to commands that log in are due. */
-  due = 0;
+  due: number;
   readonly #onEnd: (refusal?: ReplyError) => void;
-
-  /**
-   * @param onEnd Called when the server has accepted the last command, or with its refusal of one.
-   */
-  constructor(onEnd: (refusal?: ReplyError) => void) {
-    this.#onEnd = onEnd;
-  }
 
   /**
    * Puts the commands that log in, if there are any, in front of all others in a queue.
    *
-   * @param address The server.
-   * @param clientName The name of the connection.
-   * @param again Whether a connection was lost before: then the server must show that it answers.
+   * @param commands The commands.
    * @param queue The queue.
+   * @param onEnd Called when the server has accepted the last command, or with its refusal of one.
    */
-  begin(
-    address: RedisAddress,
-    clientName: string | undefined,
-    again: boolean,
+  constructor(
+    commands: string[][],
     queue: CommandQueue,
-  ): void {
-    const commands = loginCommands(address, clientName);
-    if (again) commands.push(["PING"]);
+    onEnd: (refusal?: ReplyError) => void,
+  ) {
+    this.due = commands.length;
+    this.#onEnd = onEnd;
     for (const args of commands.reverse()) {
       queue.pushFirst({ args, bytes: encodeApart(args) }, this);
-      this.due++;
     }
   }
 
@@ -236,22 +226,22 @@ export class Login implements ReplyReceiver {
 }
 
 /**
- * Whether an error shows that the server serves: it refuses this command to the user, or takes no
- * writes while it cannot save its data, and refuses PING with them.
+ * The commands that log in, select the database and name the connection, in their order.
+ *
+ * @param address The server.
+ * @param clientName The name of the connection.
+ * @param again Whether a connection was lost before: then the server must show that it answers.
  */
-export function isServing({ commandRefused, prefix }: ReplyError): boolean {
-  return commandRefused || prefix === "MISCONF";
-}
-
-/** The commands that log in, select the database and name the connection, in their order. */
-function loginCommands(
+export function loginCommands(
   { username, password, database }: RedisAddress,
   clientName: string | undefined,
+  again: boolean,
 ): string[][] {
   const commands: string[][] = [];
   if (username !== undefined) commands.push(["AUTH", username, password ?? ""]);
   else if (password !== undefined) commands.push(["AUTH", password]);
   if (database !== 0) commands.push(["SELECT", String(database)]);
   if (clientName !== undefined) commands.push(["CLIENT", "SETNAME", clientName]);
+  if (again) commands.push(["PING"]);
   return commands;
 }

@@ -95,6 +95,14 @@ export class ReplyError extends RedisError {
   }
 }
 
+/**
+ * Whether an error shows that the server serves: it refuses this command to the user, or takes no
+ * writes while it cannot save its data, and refuses PING with them.
+ */
+export function isServing({ commandRefused, prefix }: ReplyError): boolean {
+  return commandRefused || prefix === "MISCONF";
+}
+
 /** Thrown if the server sent something that is not RESP2, or not a reply to the command. */
 export class ProtocolError extends RedisError {
   /** The name of the class. */

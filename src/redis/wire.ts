@@ -84,8 +84,8 @@ interface Slot {
 const SLOTS_FIRST = 16;
 
 /**
- * The commands of one connection. One ring of reused slots, which grows until all commands fail,
- * holds them, so a command in flight allocates nothing here.
+ * The commands of one connection. One ring of reused slots, which only grows, holds them, so a
+ * command in flight allocates nothing here.
  */
 export class CommandQueue {
   // Fields and not getters, because they are read for each command.
@@ -148,20 +148,13 @@ export class CommandQueue {
     receiver!.onReply(reply, command!, tag, index);
   }
 
-  /** Fails every command: the written ones with `unknown`, the others with `notSent`. */
+  /**
+   * Fails every command: the written ones with `unknown`, the others with `notSent`. The queue must
+   * not be used any more: what a receiver submits belongs into the next.
+   */
   failAll(unknown: ConnectionError, notSent: ConnectionError): void {
-    // They leave first, because a receiver may append a command, which may be written at once.
-    const written = this.#written;
-    const failing = this.#all();
-    this.#slots = emptySlots(SLOTS_FIRST);
-    this.#head =
-      this.#used =
-      this.#written =
-      this.length =
-      this.sent =
-        0;
-    failing.forEach(({ receiver, command, tag, replies }, index) => {
-      receiver!.onFailure(index < written ? unknown : notSent, command!, tag, replies);
+    this.#all().forEach(({ receiver, command, tag, replies }, index) => {
+      receiver!.onFailure(index < this.#written ? unknown : notSent, command!, tag, replies);
     });
   }
 
@@ -271,8 +264,6 @@ export class Wire {
   #writing: Promise<void> | undefined;
   /** The piece that is being written. */
   #bytes = NO_BYTES;
-  /** When so many elements were decoded, the event loop gets its next tick. */
-  #tickEnds = ELEMENTS_PER_TICK;
   /**
    * Whether a write is queued for the end of this tick, or under way; it takes along what is queued
    * meanwhile.
@@ -285,9 +276,8 @@ export class Wire {
   #look: TimerEntry | undefined;
   /** Not an entry of the wheel, which would wake up an idle client several times a second. */
   #idle: TimerHandle = undefined;
-  /** Looks since bytes arrived, or since a reply is due; and when they had arrived by the last. */
+  /** Looks since bytes arrived at which a reply was due. */
   #quietLooks = 0;
-  #seenMs = 0;
   /** How many replies there are in all once those have come that were due at an earlier look. */
   #due = 0;
   /** How many looks ago that look was. */
@@ -334,14 +324,10 @@ export class Wire {
   /**
    * Writes what is queued, and what is queued until the end of this tick, in one piece unless that
    * is long.
-   *
-   * @param count How many commands were appended last.
    */
-  flush(count = 1): void {
+  flush(): void {
     const { queue } = this;
-    // no reply was due, though the clock may show no other time than at the last look
-    if (queue.length === count) this.#quietLooks = 0;
-    if (!this.#look && this.#lookMs < Infinity) this.#lookLater();
+    if (!this.#look?.scheduled && this.#lookMs < Infinity) this.#lookLater();
     if (!this.#flushing) {
       this.#flushing = true;
       writes.push(this.#beginWrite);
@@ -420,6 +406,7 @@ export class Wire {
   readonly #onChunk = (bytes: Uint8Array, count: number): boolean => {
     if (!this.#open || !this.#counts("read", count, bytes)) return false;
     const decoder = this.#decoder;
+    this.#quietLooks = 0;
     try {
       this.#owner.receivedAtMs = this.#wheel.clock.monotonicMs();
       decoder.push(bytes, count);
@@ -427,8 +414,8 @@ export class Wire {
       this.#lose(error);
       return false;
     }
-    if (decoder.elementsDecoded < this.#tickEnds) return true;
-    this.#tickEnds = decoder.elementsDecoded + ELEMENTS_PER_TICK;
+    if (decoder.elementsDecoded < ELEMENTS_PER_TICK) return true;
+    decoder.elementsDecoded = 0;
     this.#wheel.after(0, this.#read);
     return false;
   };
@@ -457,7 +444,6 @@ export class Wire {
 
   #lookLater(): void {
     this.#look = this.#wheel.deadline(this.#lookMs, () => {
-      this.#look = undefined;
       const late = this.#late();
       if (late !== undefined) this.#owner.lose(late);
       else if (this.queue.length > 0) this.#lookLater();
@@ -472,11 +458,8 @@ export class Wire {
     const { queue } = this;
     const { stallTimeoutMs, replyTimeoutMs } = this.#limits;
     if (queue.length === 0) return undefined;
-    const { receivedAtMs } = this.#owner;
-    this.#quietLooks = receivedAtMs === this.#seenMs ? this.#quietLooks + 1 : 1;
-    this.#seenMs = receivedAtMs;
     // mutation: silent-connection-kept
-    if (this.#quietLooks * this.#lookMs > stallTimeoutMs) {
+    if (++this.#quietLooks * this.#lookMs > stallTimeoutMs) {
       return `was silent for ${stallTimeoutMs} ms`;
     }
     if (queue.settled >= this.#due) {

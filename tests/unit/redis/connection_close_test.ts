@@ -78,16 +78,18 @@ test.open("Connection.close() waits for no further reply once its client has wai
   assertEquals([closed, bench.transport.closed, bench.clock.timers], [true, true, 0]);
 });
 
-test.open("Connection.close() waits a moment for the replies that are due, and takes no more commands", async (bench) => {
+test.open("Connection.close() waits a moment for the replies that are due, and has room for what undoes others alone", async (bench) => {
   bench.queue(1, "DEL", "k");
-  const closing = bench.connection.close();
-  bench.queue(2);
+  const { connection } = bench;
+  const closing = connection.close();
+  assertEquals([connection.open, connection.crowded?.message], [false, CLOSED]);
+  bench.queue(2, "DEL", "l");
   await bench.advance(100);
-  assertEquals([bench.written, bench.transport.closed], [wire("DEL", "k"), false]);
-  bench.transport.feed(":1\r\n");
+  const written = wire("DEL", "k") + wire("DEL", "l");
+  assertEquals([bench.written, bench.transport.closed], [written, false]);
+  bench.transport.feed(":1\r\n:0\r\n");
   await closing;
-  const refused = [2, `Connection to ${NAME} was closed`, "not-sent"];
-  assertEquals([bench.replies, bench.transport.closed], [[refused, [1, 1]], true]);
+  assertEquals([bench.replies, bench.transport.closed], [[[1, 1], [2, 0]], true]);
 });
 
 test.open("Connection.close() waits for as long as replies keep coming, and no longer", async (bench) => {
