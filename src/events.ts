@@ -218,11 +218,12 @@ let emitting = false;
 const later: [listener: EventListener, event: RedlockEvent][] = [];
 
 /**
- * Calls a listener, and ignores what it throws. An event that a listener causes, by closing the
- * client for example, is emitted when that listener has returned: else whatever the listener calls
- * next would get the two in the wrong order.
+ * Calls a listener, if there is one, and ignores what it throws. An event that a listener causes,
+ * by closing the client for example, is emitted when that listener has returned: else whatever the
+ * listener calls next would get the two in the wrong order.
  */
-export function emit(listener: EventListener, event: RedlockEvent): void {
+export function emit(listener: EventListener | undefined, event: RedlockEvent): void {
+  if (!listener) return;
   if (emitting) return void later.push([listener, event]);
   emitting = true;
   callIsolated(listener, event);

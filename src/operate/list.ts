@@ -114,7 +114,7 @@ async function* stepsOf(
     unfinished.delete(nodeIndex);
     votes[nodeIndex] = { node, outcome, elapsedMs, ...(error && { error }) };
     const cause = error ?? new Error(`it did not answer within ${nodeTimeoutMs} ms`);
-    if (onEvent) emit(onEvent, { type: "list-failed", node, error: cause });
+    emit(onEvent, { type: "list-failed", node, error: cause });
     return [];
   };
   try {

@@ -264,7 +264,7 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
     this.#reportedMs = sinceMs;
     const reason = runsMs <= ageMs ? "restarted" : "emptied";
     const node = this.#server.name;
-    if (this.#onEvent) emit(this.#onEvent, { type: "node-quarantined", node, reason, remainingMs });
+    emit(this.#onEvent, { type: "node-quarantined", node, reason, remainingMs });
   }
 }
 

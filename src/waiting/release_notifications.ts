@@ -138,7 +138,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#refused |= bit;
     this.onUnsubscribed(nodeIndex);
     const node = this.#nodeSet.nodes[nodeIndex].name;
-    if (!isKnown && this.#onEvent) emit(this.#onEvent, { type: "notify-refused", node, error });
+    if (!isKnown) emit(this.#onEvent, { type: "notify-refused", node, error });
   }
 
   /**
