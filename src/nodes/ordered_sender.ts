@@ -107,9 +107,8 @@ export class OrderedSender implements CommandSender {
     this.#events = events;
     this.#late = new LateAcquires(wheel, (release) => {
       const request = { ...UNREAD, ...release, ttlMs: 0 };
-      // whole, so that one command is enough
-      const command = new RequestCommand(releaseOperation(release), request, undefined, true);
-      this.submit(command, NOBODY);
+      // its script goes out whole, so that one command is enough
+      this.submit(new RequestCommand(releaseOperation(release), request), NOBODY);
     });
   }
 
@@ -216,7 +215,12 @@ export class OrderedSender implements CommandSender {
 
   /** Sends a piece, and goes on with what waits for it. */
   async #exchange(piece: readonly SubmittedCommand[]): Promise<void> {
-    const commands = piece.filter((command) => this.#isToBeSent(command));
+    const commands: SubmittedCommand[] = [];
+    for (const command of piece) {
+      const refusal = this.#refusal(command.command);
+      if (refusal) this.#settle(command, refusal);
+      else commands.push(command);
+    }
     if (commands.length > 0) {
       this.#conclude(commands, await this.#ask(commands.map(({ command }) => command.args)));
     }
@@ -232,15 +236,13 @@ export class OrderedSender implements CommandSender {
   }
 
   /**
-   * Fails a command that sets keys for an attempt that is over, and while the node is down all
-   * commands: each would wait for a time-out of its own.
+   * Why a command is not sent: it sets keys for an attempt that is over; or the node is down, where
+   * each command would wait for a time-out of its own.
    */
-  #isToBeSent(command: SubmittedCommand): boolean {
-    const { operation, request } = command.command;
+  #refusal({ operation, request }: LockCommand): ConnectionError | undefined {
     const isOver = operation?.kind === "acquire" && !request!.wanted;
-    if (!isOver && !this.#down) return true;
-    this.#settle(command, isOver ? this.#error("its attempt is over") : this.#downError());
-    return false;
+    if (isOver) return this.#error("its attempt is over");
+    return this.#down ? this.#downError() : undefined;
   }
 
   #conclude(commands: readonly SubmittedCommand[], { answers, late }: Exchange): void {

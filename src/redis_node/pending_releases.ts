@@ -69,7 +69,6 @@ export class PendingReleases {
   sendAll(): void {
     this.#delayMs = RETRY_DELAY_MS;
     this.#node.server.wheel.cancel(this.#timer);
-    this.#timer = undefined;
     this.#sendOldest(Infinity);
   }
 
@@ -87,9 +86,8 @@ export class PendingReleases {
 
   /** Sends one of them after a delay: a server that refuses is not asked by all. */
   #askLater(): void {
-    if (this.#timer) return;
+    if (this.#timer?.scheduled) return;
     this.#timer = this.#node.server.wheel.after(this.#delayMs, () => {
-      this.#timer = undefined;
       if (!this.#node.connection.open) return; // the next connection sends all
       this.#dropNeedless();
       this.#sendOldest(1);

@@ -21,9 +21,9 @@
  * next command could overtake it. A script with a ticket has up to ten kilobytes, and most servers
  * know it from those who waited before: so it goes out by its digest at once, and whole if the
  * server does not know it. But what undoes an attempt whose caller asks again goes out whole at
- * first: sent again, it could take effect behind the next attempt. An acquisition that is sent
- * again could be overtaken by what takes it back, so it is not sent again if that has been asked
- * for (`isRepeatable`).
+ * first: sent again, it could take effect behind the next attempt. What the server refuses for its
+ * script, or for the group that it is in, is asked again, but not an acquisition whose release was
+ * asked for meanwhile: it could take effect behind that (`isRepeatable`).
  *
  * Until a request is answered, it is in one place: in the group of this tick; then, with its
  * command, in the queue of the connection, which calls `onReply` or `onFailure` once for it; and if
@@ -38,7 +38,7 @@
  *
  * @module
  */
-import { emit, type EventListener, type RedlockEvent } from "../events.ts";
+import { emit, type EventListener } from "../events.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
 import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import { DENIED, FAILED, GRANTED, type Outcome, QUEUED, UNSENT } from "../quorum/outcome.ts";
@@ -81,8 +81,11 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   further: Set<CommandSender> | undefined = new Set();
   readonly #onEvent: EventListener | undefined;
   readonly #pendingReleases: PendingReleases;
-  /** The digests of the scripts that were sent whole on this connection. */
-  readonly #sentScripts: Set<string> = new Set();
+  /**
+   * The scripts of this connection, by their digests: whether the server knows one, because it was
+   * sent whole, or has said that it does not.
+   */
+  readonly #known: Map<string, boolean> = new Map();
   /**
    * Whether requests are grouped: not before there is a connection, nor if its server refuses, nor
    * with another client.
@@ -102,15 +105,15 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     this.#onEvent = onEvent;
     this.connection = server.newSender({
       onOpen: () => {
-        this.#sentScripts.clear();
+        this.#known.clear();
         // the sender of another client would hold a group back until each of its keys is idle
         this.#groups = !server.thirdParty;
         this.#guard?.onOpen();
         this.#pendingReleases.sendAll();
         this.#subscription?.onOpen();
       },
-      onAccepted: () => this.#emit({ type: "node-connected", node: this.name }),
-      onLost: (error) => this.#emit({ type: "node-disconnected", node: this.name, error }),
+      onAccepted: () => emit(onEvent, { type: "node-connected", node: this.name }),
+      onLost: (error) => emit(onEvent, { type: "node-disconnected", node: this.name, error }),
     });
     this.#pendingReleases = new PendingReleases(this);
     this.#subscription = server.subscribe && new ReleaseSubscription(server, this.connection);
@@ -141,7 +144,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   }
 
   raiseCounters(request: QuorumRequest, nodeIndex: number): void {
-    this.#send(RAISE, request, nodeIndex);
+    this.#ask(RAISE, request, nodeIndex);
   }
 
   release(request: QuorumRequest, nodeIndex: number): void {
@@ -175,19 +178,11 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   /**
    * Puts a request for one key into the group of this tick, if its operation is one for groups, and
    * unless the restart guard withholds its vote; else sends it.
-   *
-   * While too many commands wait for replies, it refuses all but releases of keys that may be
-   * there: a server that hangs should not get one more command for each lock.
    */
   #ask(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
     const { eachKey, kind, sha1 } = operation;
-    const { crowded } = this.connection;
-    if (crowded && !(kind === "release" && request.mayHaveKeys(nodeIndex))) {
-      return request.answer(nodeIndex, UNSENT, crowded);
-    }
-    const alone = sha1 && !eachKey || request.keys.length > 1 ||
-      kind !== "release" && request.guardMs;
-    if (alone || !this.#groups || !this.connection.open) {
+    const fits = (!sha1 || eachKey) && request.keys.length === 1 && !isGuarded(operation, request);
+    if (!fits || !this.#groups || !this.connection.open) {
       return this.#send(operation, request, nodeIndex);
     }
     if (operation !== this.#groupOperation || nodeIndex !== this.#groupIndex) this.#sendGroup();
@@ -204,37 +199,38 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     if (group.length === 0) return;
     const operation = this.#groupOperation!;
     const nodeIndex = this.#groupIndex;
-    const { crowded } = this.connection;
-    // It was not, when they were asked. A loop, because a closure would cost every tick memory.
-    if (crowded && operation.kind !== "release") {
-      for (const request of group.splice(0)) request.answer(nodeIndex, UNSENT, crowded);
-      return;
-    }
     if (group.length === 1) { // as most have, which makes no other array
       return this.#send(operation, group.pop()!, nodeIndex);
     }
     this.#group = [];
-    this.#send(operation, group[0], nodeIndex, group);
+    if (!this.connection.crowded) return this.#send(operation, group[0], nodeIndex, group);
+    for (const request of group) this.#send(operation, request, nodeIndex); // each is judged alone
   };
 
-  /** @param unknown Whether the server has said that it does not know the script. */
+  /**
+   * Sends a request, or a group. While too many commands wait for replies, it refuses all but
+   * releases of keys that may be there: a server that hangs should not get one more command for
+   * each lock.
+   */
   #send(
     operation: Operation,
     request: QuorumRequest,
     nodeIndex: number,
     group?: readonly QuorumRequest[],
-    unknown = false,
   ): void {
     this.#sendGroup(); // first, in the order of the calls
+    const { crowded } = this.connection;
     const { kind, sha1 } = operation;
+    if (crowded && !(kind === "release" && request.mayHaveKeys(nodeIndex))) {
+      return request.answer(nodeIndex, UNSENT, crowded);
+    }
     const { ticket, keepsTicket } = request;
     // with a ticket, others have most likely sent it
-    const known = !unknown && (this.#sentScripts.has(sha1!) || ticket && !keepsTicket);
-    const whole = sha1 !== undefined && !known;
-    const command = sharedCommand(operation, request, group, whole);
-    if (whole) this.#sentScripts.add(sha1);
-    const guarded = request.guardMs && (kind === "acquire" || kind === "extend");
-    if (guarded) this.#sendGuarded(command, nodeIndex);
+    const known = this.#known.get(sha1!) ?? (ticket !== undefined && !keepsTicket);
+    const byDigest = sha1 !== undefined && known;
+    if (sha1 && !byDigest) this.#known.set(sha1, true);
+    const command = sharedCommand(operation, request, group, byDigest);
+    if (isGuarded(operation, request)) this.#sendGuarded(command, nodeIndex);
     else this.connection.submit(command, this, nodeIndex);
   }
 
@@ -257,40 +253,33 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     index = 0,
     withheld?: WithheldVote,
   ): void {
-    const { operation, request, group, whole } = command;
-    if (index === 0) request.encoded = undefined; // all nodes have got it by now
-    if (group && !operation.sha1) {
-      return this.#onAnswer(reply, operation, group[index], nodeIndex);
-    }
+    const { operation, request, group, byDigest } = command;
     const { sha1 } = operation;
+    if (index === 0) request.encoded = undefined; // all nodes have got it by now
+    if (group && !sha1) return this.#onAnswer(reply, operation, group[index], nodeIndex);
     // as `#send` did; but `onOpen`, which forgets scripts, comes after the first commands were sent
-    if (whole) this.#sentScripts.add(sha1!);
-    const unknown = reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT;
-    // mutation: script-never-sent
-    if (unknown && sha1 && !whole) {
-      this.#sendAgain(reply, command, nodeIndex);
-    } else if (group) {
-      this.#onGroupReply(reply, operation, group, nodeIndex);
-    } else {
-      this.#onAnswer(reply, operation, request, nodeIndex, withheld);
-    }
+    if (sha1 && !byDigest) this.#known.set(sha1, true);
+    if (reply instanceof ReplyError) this.#onError(explained(reply), command, nodeIndex);
+    else if (group) this.#onGroupReply(reply, operation, group, nodeIndex);
+    else this.#onAnswer(reply, operation, request, nodeIndex, withheld);
   }
 
-  /** The server does not know the script. Apart from `onReply`, because a closure takes memory. */
-  #sendAgain(
-    reply: ReplyError,
-    { operation, request, group }: RequestCommand,
+  /** An error for all that a command is for: asks again what the server may take otherwise. */
+  #onError(
+    error: ReplyError,
+    { operation, request, group, byDigest }: RequestCommand,
     nodeIndex: number,
   ): void {
-    const all = group ?? [request];
-    const again = all.filter((each) => isRepeatable(operation, each));
-    const several = again.length > 1 ? again : undefined;
-    if (again.length > 0) {
-      this.#send(operation, again[0], nodeIndex, several, true);
-      again[0].encoded = undefined; // as once all nodes were asked: it may be kept with the lock
-    }
-    for (const each of all) {
-      if (!again.includes(each)) each.answer(nodeIndex, FAILED, reply);
+    // mutation: script-never-sent
+    const unknown = byDigest && error.prefix === UNKNOWN_SCRIPT;
+    // Each alone may be allowed: in a cluster its key is in one slot.
+    const refused = group !== undefined && error.permanent;
+    if (unknown) this.#known.set(operation.sha1!, false);
+    if (refused) this.#groups = false;
+    for (const each of group ?? [request]) {
+      const again = (unknown || refused) && isRepeatable(operation, each);
+      if (again) this.#ask(operation, each, nodeIndex);
+      else this.#onRefused(error, operation, each, nodeIndex);
     }
   }
 
@@ -300,18 +289,11 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     group: readonly QuorumRequest[],
     nodeIndex: number,
   ): void {
-    // Each alone may be allowed: in a cluster its key is in one slot.
-    const refused = reply instanceof ReplyError && explained(reply).permanent;
-    if (refused) this.#groups = false;
-    const error = reply instanceof ReplyError ? reply : null;
     const replies = Array.isArray(reply) ? reply : [];
     for (let index = 0; index < group.length; index++) {
-      const request = group[index];
       // mutation: group-answers-the-neighbour
-      const answer = replies[index] ?? error;
-      const again = refused && isRepeatable(operation, request);
-      if (again) this.#send(operation, request, nodeIndex);
-      else this.#onAnswer(answer, operation, request, nodeIndex);
+      const answer = replies[index] ?? null;
+      this.#onAnswer(answer, operation, group[index], nodeIndex);
     }
   }
 
@@ -349,9 +331,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
       // The node cannot queue, so it is asked without a queue. If that is because the server does
       // not allow it, callers poll from then on.
       if (!wrongType) this.#subscription?.onRefused(reply);
-      this.#send(acquireOperation(request, false), request, nodeIndex);
-      request.encoded = undefined; // as in `#sendAgain`
-      return;
+      return this.#ask(acquireOperation(request, false), request, nodeIndex);
     }
     if (kind === "release" && isTransient(reply)) this.#pendingReleases.add(request);
     request.answer(nodeIndex, FAILED, reply);
@@ -373,10 +353,11 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
       each.answer(nodeIndex, outcome, error);
     }
   }
+}
 
-  #emit(event: RedlockEvent): void {
-    if (this.#onEvent) emit(this.#onEvent, event);
-  }
+/** Whether the guard withholds the vote of a request. */
+function isGuarded({ kind }: Operation, { guardMs = 0 }: QuorumRequest): boolean {
+  return guardMs > 0 && (kind === "acquire" || kind === "extend");
 }
 
 /**
@@ -420,18 +401,8 @@ export function releaseOperation(
   return mode || ticket ? RELEASE_QUEUED : RELEASE;
 }
 
-/** The keys that the command of a request names. */
-export function keysOf({ keys, pool }: Pick<QuorumRequest, "keys" | "pool">): readonly string[] {
-  return pool?.keys ?? keys;
-}
-
 function isEqual(one: readonly QuorumRequest[] = [], other: readonly QuorumRequest[] = []) {
   return one.length === other.length && one.every((each, index) => each === other[index]);
-}
-
-/** The keys of a group, each of one request. */
-function keysOfGroup(group: readonly QuorumRequest[]): string[] {
-  return group.map(({ keys }) => keys[0]);
 }
 
 /** The command of a request, or of a group. */
@@ -441,8 +412,8 @@ export class RequestCommand implements LockCommand {
   readonly request: QuorumRequest;
   /** All requests of the group: two at least. */
   readonly group: readonly QuorumRequest[] | undefined;
-  /** Whether its script goes out whole. */
-  readonly whole: boolean;
+  /** Whether its script goes out by its digest; else whole. */
+  readonly byDigest: boolean;
   /** Without a script, each request of a group is a command. */
   readonly count: number;
   bytes: LockCommand["bytes"] = undefined;
@@ -451,23 +422,23 @@ export class RequestCommand implements LockCommand {
     operation: Operation,
     request: QuorumRequest,
     group?: readonly QuorumRequest[],
-    whole = false,
+    byDigest = false,
   ) {
     this.operation = operation;
     this.request = request;
     this.group = group;
-    this.whole = whole;
+    this.byDigest = byDigest;
     this.count = group && !operation.sha1 ? group.length : 1;
   }
 
   /** Made when it is sent: a release that has keys live on says how long that is from then on. */
   get args(): readonly string[] {
-    const { operation, request, group, whole } = this;
+    const { operation, request, group, byDigest } = this;
     const { source, sha1, argv } = operation;
     const rest = group ? group.flatMap(argv) : argv(request);
     if (sha1 === undefined) return rest;
-    const call = whole ? "EVAL" : "EVALSHA";
-    const script = whole ? source! : sha1;
+    const call = byDigest ? "EVALSHA" : "EVAL";
+    const script = byDigest ? sha1 : source!;
     const { keys } = this;
     // A literal, because every lock ends with this, and spread arguments take more memory.
     if (keys.length === 1 && rest.length === 1) return [call, script, "1", keys[0], rest[0]];
@@ -475,7 +446,8 @@ export class RequestCommand implements LockCommand {
   }
 
   get keys(): readonly string[] {
-    return this.group ? keysOfGroup(this.group) : keysOf(this.request);
+    const { group, request: { keys, pool } } = this;
+    return group?.map(({ keys }) => keys[0]) ?? pool?.keys ?? keys;
   }
 }
 
@@ -488,13 +460,15 @@ function sharedCommand(
   operation: Operation,
   request: QuorumRequest,
   group: readonly QuorumRequest[] | undefined,
-  whole: boolean,
+  byDigest: boolean,
 ): RequestCommand {
   const { encoded } = request;
   const isSame = encoded instanceof RequestCommand && encoded.operation === operation &&
-    operation !== KEEP && encoded.whole === whole &&
+    operation !== KEEP && encoded.byDigest === byDigest &&
     (encoded.group === group || isEqual(encoded.group, group));
-  return isSame ? encoded : request.encoded = new RequestCommand(operation, request, group, whole);
+  return isSame
+    ? encoded
+    : request.encoded = new RequestCommand(operation, request, group, byDigest);
 }
 
 /** What comes with an outcome that was read from a reply; see `outcome.ts`. */

@@ -122,8 +122,7 @@ export class ReleaseSubscription {
   /** Ends the subscription; resolves once its connection is closed. */
   close(): Promise<unknown> {
     this.#listener = undefined;
-    const closing = this.#closing;
-    const closed = Promise.all([closing, this.#end()]);
+    const closed = Promise.all([this.#closing, this.#end()]); // of the one before, too
     return settledWithin(this.#server.wheel, closed, CLOSE_MS_MAX);
   }
 

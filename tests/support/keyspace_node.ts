@@ -403,5 +403,5 @@ export class KeyspaceNode implements QuorumNode {
 /** The command of an operation, with its script whole. */
 export function wordsOf<Content>(operation: LockOperation<Content>, content: Content) {
   const parts = [operation as LockOperation, content as QuorumRequest] as const;
-  return new RequestCommand(...parts, undefined, true).args;
+  return new RequestCommand(...parts).args;
 }
