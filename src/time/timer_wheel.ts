@@ -272,9 +272,10 @@ export class TimerWheel {
 
   #arm(dueMs: number): void {
     const nowMs = this.clock.monotonicMs();
+    if (this.#isSet && !this.#isLost && this.#wakeMs <= nowMs) return; // another would be later
     this.#disarm();
-    this.#wakeMs = Math.min(dueMs, nowMs + HEARTBEAT_MS);
-    this.#timer = this.clock.setTimer(this.#wake, Math.max(Math.ceil(this.#wakeMs - nowMs), 0));
+    this.#wakeMs = Math.max(Math.min(dueMs, nowMs + HEARTBEAT_MS), nowMs);
+    this.#timer = this.clock.setTimer(this.#wake, Math.ceil(this.#wakeMs - nowMs));
     this.#setBy = this.clock.timerSetter?.();
     if (this.#refs > 0) this.clock.keepAlive(this.#timer, true);
   }

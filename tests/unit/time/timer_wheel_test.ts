@@ -280,6 +280,14 @@ Deno.test("TimerWheel sets one timer for any number of entries, for at most 250 
 
 // Clocks
 
+Deno.test("TimerWheel keeps a timer that is due, whatever was due earlier: another would be later", () => {
+  const { clock, after } = setUp();
+  after(10);
+  clock.block(15);
+  after(-10);
+  assertEquals(clock.delaysMs, [10]);
+});
+
 Deno.test("TimerWheel calls entries that are due at one time in the order in which they were scheduled", async () => {
   const clock = new FakeClock();
   const wheel = new TimerWheel(clock);
