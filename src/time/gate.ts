@@ -28,7 +28,7 @@ class Entrant<Caller> extends Pause {
  */
 export class Line<Caller> {
   readonly #wheel: TimerWheel;
-  /** Those that wait, and some that have entered, before `#next`, or given up. */
+  /** In their order: those that have entered, up to `#next`; then who waits, or has given up. */
   #entrants: Entrant<Caller>[] = [];
   #next = 0;
   /** How many have entered or given up. */
