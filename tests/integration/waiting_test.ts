@@ -219,3 +219,11 @@ test("a turn for a held key is over once its ticket asks, also if that is not th
   await command("EVAL", ACQUIRE_OR_WAIT.source, 1, "job", "v", 9, "", "second:1:50", 2, 1);
   assertEquals(await command("EXISTS", "hasp:turn:job"), 0);
 });
+
+test("a server's clock that is set back prolongs no turn of one that is gone", async (servers) => {
+  const command = (...args: (string | number)[]) => servers[0].command(...args);
+  await command("ZADD", QUEUE, 1, "gone:1:50", 2, "second:1:50");
+  await command("SET", "hasp:turn:job", "gone:1:50", "PX", 3_600_000);
+  const args = ["v", 9_000, "", "second:1:50", 2, 1];
+  assertEquals(await command("EVAL", ACQUIRE_OR_WAIT.source, 1, "job", ...args), 1);
+});

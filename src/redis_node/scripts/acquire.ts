@@ -94,6 +94,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "659deadac76c81bae9810772a64f44051e368447",
+  sha1: "de8cee831c0dc97f79f7b2d509a76be9ade5b3c1",
   read: readAcquired,
 };

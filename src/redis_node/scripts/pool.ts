@@ -117,7 +117,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "68be2276c8dfb219b06021d1c7286a69194c5071",
+  sha1: "218f7a9032c779bd6a574bf7905357f8f91e20b6",
   read(reply, request) {
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
     return isMask ? DENIED : readAcquired(reply, request);

@@ -261,7 +261,8 @@ end`,
   // - another's turn is over: it overtakes those ahead of it. A newcomer has no rank, and drops
   //   nobody.
   //
-  // If nobody has a turn, the first gets it.
+  // If nobody has a turn, the first gets it; also if one runs for longer than any may, because the
+  // node's clock was set back: else a first that is gone would keep the key for that long.
   () =>
     `local function contendFor(key, own, asked, agreed)
   local queue = 'hasp:queue:' .. key
@@ -269,7 +270,7 @@ end`,
   if not first or first == own then return 0 end
   if agreed == '1' and tonumber(asked) < tonumber(redis.call('ZSCORE', queue, first)) then return 0 end
   local whose, leftMs = whoseTurn(key)
-  if not whose then return giveTurn(key, own) end
+  if not whose or leftMs > ${PATIENCE_MS_MAX} then return giveTurn(key, own) end
   if whose == own then return 0 end
   local rank = redis.call('ZRANK', queue, own)
   if second and not rank then leftMs = leftMs + ${WATCH_STEP_MS} end

@@ -194,7 +194,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "b224042c7b4e33788385d87ade49caed3fa74c6f",
+  sha1: "a3163c4129699d5da3a9485a9890f6ebfb54981f",
 };
 
 /**
