@@ -82,14 +82,16 @@ for (
 
 /**
  * Has the client see a lock of another library for a second, then one of this library, then a
- * release.
+ * release, which reaches one node after the other.
  */
 async function askedAfterRelease(fraction: number, first: string): Promise<number | undefined> {
   const callers = await waiting(first);
   callers.occupy();
   await callers.advance(1_000);
   callers.fraction = fraction;
-  const [waitedMs] = await callers.asksAfter(() => callers.free());
+  const [waitedMs] = await callers.asksAfter(() => {
+    callers.nodes.forEach((node, index) => callers.clock.setTimer(() => node.free(), 20 * index));
+  });
   assertEquals(callers.won, ["first"]);
   return waitedMs;
 }

@@ -222,6 +222,7 @@ Deno.test("a client that has the lock takes no notice of a late notification, an
   assertEquals([callers.asked(), node.queue()], [asked, [ticket, "other:1"]]);
   await callers.release("first");
   assertEquals([node.queue(), node.messages.at(-1)], [["other:1"], "other:1"]);
+  assertEquals(node.leaves, []); // the release has taken the ticket out
 });
 
 Deno.test("a client leaves the queues with its lock where it still was, and its next call joins behind all who wait", async () => {
