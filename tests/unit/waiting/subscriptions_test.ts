@@ -176,7 +176,7 @@ Deno.test("a call polls by its settings while too few nodes can notify it, or an
 });
 
 Deno.test("a call learns how long to wait from nodes that answer after the round was decided", async () => {
-  const callers = new Callers({ nodeTimeoutMs: 500 }, 4);
+  const callers = new Callers({ nodeTimeoutMs: 500, retryDelayMs: 60_000 }, 4);
   callers.occupy("a", 20_000);
   callers.nodes.forEach((node, index) => node.replyMs = [1, 1, 40, 40][index]);
   callers.call("first");
