@@ -242,6 +242,10 @@ Deno.test("a client leaves the queue where it still was if it closes, or its loc
   const closed = await queuedOnOne();
   await closed.close();
   assertEquals(closed.queueLengths, [0, 0, 0]);
+  const waiting = await blocked();
+  const startMs = waiting.nowMs;
+  await waiting.close();
+  assertEquals([waiting.nowMs - startMs, waiting.queueLengths], [0, [0, 0, 0]]);
   const lost = await queuedOnOne();
   lost.forget(0, 1);
   await lost.rejection(lost.locks.get("first")!.extend());
