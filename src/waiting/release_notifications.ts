@@ -24,10 +24,6 @@ const SUBSCRIBE_GRACE_MS = 50;
 const LEFT_MAX = 1_024;
 /** For how long a node that was asked to take out a ticket is not asked again, in milliseconds. */
 const LEAVE_AGAIN_MS = 1_000;
-/**
- * What precedes the number of a reader's ticket; other numbers are lower-case letters and digits.
- */
-const READER = "R";
 /** Characters of a client's id. */
 const ID_LENGTH = 20;
 
@@ -95,9 +91,9 @@ export class ReleaseNotifications implements ReleaseListener {
     return this.#subscribing !== 0;
   }
 
-  /** The name of a new ticket, which its id begins with. With `mode`, that of a reader. */
-  newName(mode?: "shared"): string {
-    return `${this.id}:${mode ? READER : ""}${(++this.#numbers).toString(36)}`;
+  /** The number of a new ticket. */
+  newNumber(): number {
+    return ++this.#numbers;
   }
 
   /**

@@ -19,6 +19,10 @@ import type { ReleaseNotifications } from "./release_notifications.ts";
  * patience.
  */
 const PATIENCE_FACTOR = 4;
+/**
+ * What precedes the number of a reader's ticket; other numbers are lower-case letters and digits.
+ */
+const READER = "R";
 /** How much later than its caller's wait a ticket ends at least, in milliseconds. */
 const END_LATER_MS = 500;
 /** A ticket says no later end, in seconds: scripts read no number with an exponent. */
@@ -59,7 +63,7 @@ export class Ticket implements QueueTicket {
   agreed = false;
   /** How long its turn lasts, in milliseconds; set when the ticket is first sent. */
   patienceMs = 0;
-  /** Its id without the patience and the end. */
+  /** Its id without the patience and the end, by which its client is notified of it. */
   readonly name: string;
   readonly keys: readonly string[];
   readonly #notifications: ReleaseNotifications;
@@ -98,7 +102,8 @@ export class Ticket implements QueueTicket {
     { keys, pool, mode }: Wanted,
     onPosition: () => void,
   ) {
-    this.name = notifications.newName(mode);
+    const number = notifications.newNumber().toString(36);
+    this.name = `${notifications.id}:${mode ? READER : ""}${number}`;
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
     this.keys = keys;
