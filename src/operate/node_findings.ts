@@ -129,12 +129,13 @@ function* ofRestarts(node: NodeHealth, settings: Settings): Iterable<Problem> {
   }
 }
 
-/** What a server's reply to `SET` asks for, by its first word. */
-const SET_ADVICE: ReadonlyMap<string, string> = new Map([
+/** What a refusal asks for, by the first word of the reply, or what stands in its place. */
+const REFUSAL_ADVICE: ReadonlyMap<string, string> = new Map([
   ["OOM", "Raise maxmemory, or delete data"],
   ["NOREPLICAS", "Set min-replicas-to-write 0"],
   ["MISCONF", "Make room on the server's disk"],
   ["READONLY", INDEPENDENT],
+  ["no further connection", "Raise maxclients, or end connections that are not needed"],
 ]);
 
 /** What fails if a server is full: a call that waits leaves the queue first, which makes room. */
@@ -198,7 +199,7 @@ function* ofRefusals({ refused = {} }: NodeHealth, settings: Settings): Iterable
     const effect = replies === "OOM" ? OUT_OF_MEMORY : consequence;
     const predicate = `refuses ${commands.join(", ")} (${replies}): ${effect}`;
     const acl = rules.replace("KEYS", `${printable(settings.keyPrefix)}*`);
-    const advice = SET_ADVICE.get(replies) ?? `Allow what is refused; in an ACL: ${acl}` +
+    const advice = REFUSAL_ADVICE.get(replies) ?? `Allow what is refused; in an ACL: ${acl}` +
         (rules.includes("KEYS") && settings.keyPrefix === "" ? PREFIX_ADVICE : "");
     yield [code, severity, predicate, advice];
   }

@@ -129,6 +129,8 @@ const NO_SCRIPT = /* @__PURE__ */ "f".repeat(40);
 const IN_SCRIPTS = "in scripts";
 /** The same, if the server ends the connection in place of a reply. */
 const BY_ENDING = "ends the connection";
+/** The same, if the server accepts no further connection, which a subscription needs. */
+const UNCONNECTED = "no further connection";
 /** Error prefixes of a server that is up but cannot serve; treated as unreachable. */
 const UNSERVING_PREFIXES: readonly string[] = ["NOAUTH", "LOADING", "BUSY"];
 /** The share of its time after which a diagnosis waits no longer for the further connections. */
@@ -285,7 +287,11 @@ function diagnosisOf(
   const config = byCommand.get("CONFIG");
   const tried = [...byCommand].filter(([command]) => command !== "GET");
   const refused = Object.fromEntries(refusals([...tried, ["SUBSCRIBE", subscribed]]));
-  if (subscribed === null && typeof infos[0] === "string") refused.SUBSCRIBE = BY_ENDING;
+  if (subscribed === null) {
+    const [info] = infos;
+    if (typeof info === "string") refused.SUBSCRIBE = BY_ENDING;
+    else if (info instanceof ReplyError && !info.commandRefused) refused.SUBSCRIBE = UNCONNECTED;
+  }
   return {
     roundTripMs: rounded(roundTripMs),
     clockOffsetMs: timeMs === undefined ? undefined : rounded(timeMs - middleMs),

@@ -249,6 +249,14 @@ test("diagnose() reports the rest in good time if a further connection is silent
   assertEquals(closed(), [true, true]);
 });
 
+test("diagnose() reports that a server accepts no further connection for a subscription", async (bench) => {
+  for (const transport of await bench.further()) {
+    await transport.answer("-ERR max number of clients reached\r\n");
+    await transport.end();
+  }
+  assertEquals((await bench.diagnosis)!.refused, { SUBSCRIBE: "no further connection" });
+});
+
 test("diagnose() opens no further connection once its time is over", async (bench) => {
   await bench.clock.advance(750);
   assertEquals(await bench.further({ TIME: time(WALL_S, 375_000) }), []);
