@@ -281,7 +281,7 @@ export class QueuedWaiter implements TicketListener {
       // What undoes an attempt notifies the next client. So while too few nodes answer, all would
       // notify each other.
       if (nodes < quorum) return;
-    } else if (this.#wasNotified && nodes < Math.min(quorum, this.ticket.queuedCount)) {
+    } else if (this.#wasNotified && nodes < quorum) {
       // The last ask followed a notification, too, so several clients asked at once: it waits for
       // more nodes, or for a time that differs from client to client. If the vote was split again,
       // that is longer, so that another may win; but it asks while it has its turn, because when
@@ -299,9 +299,9 @@ export class QueuedWaiter implements TicketListener {
     if (!this.#last || this.#answeredMs !== Infinity) return;
     const standing = this.ticket.learn(this.#last);
     if (!standing) return;
-    const { ahead, isLast, isHeld, foreign, freeInMs, turn } = standing;
+    const { ahead, isLast, foreign, freeInMs, turn } = standing;
     this.#staggerMs = STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
-    const askedInVain = this.#wasNotified && this.ticket.keys.length > 1 && isHeld;
+    const askedInVain = this.#wasNotified && this.ticket.keys.length > 1;
     if (askedInVain) this.#restUntilMs = this.#within(REST_MS_MAX);
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
     // quorum.
@@ -320,11 +320,9 @@ export class QueuedWaiter implements TicketListener {
       this.#freeMs(standing),
     );
     this.#idles++;
-    // no release is missed, so no poll is necessary
-    if (this.#notifications.hasQuorum) {
-      this.#pollMs = Infinity;
-      this.call!.polls = 0;
-    }
+    // So many can notify it that no release is missed, or it asks soon because some granted.
+    this.#pollMs = Infinity;
+    this.call!.polls = 0;
     this.#pause?.end();
   }
 

@@ -51,8 +51,7 @@ export interface Standing {
   readonly ahead: number;
   /** Whether it is the last in a queue. */
   readonly isLast: boolean;
-  /** Whether a key is held, and whether by a client of another library. */
-  readonly isHeld: boolean;
+  /** Whether a client of another library holds a key. */
   readonly foreign: boolean;
 }
 
@@ -116,14 +115,12 @@ export class Ticket implements QueueTicket {
     return `${this.name}:${this.patienceMs}${end}${this.#suffix}`;
   }
 
-  /** How many nodes have the ticket in their queues and can notify it. */
-  get queuedCount(): number {
-    return this.#positions.filter((position) => position).length;
-  }
-
-  /** Whether these are a quorum: then no release is missed. */
+  /**
+   * Whether a quorum of nodes has the ticket in their queues and can notify it: then no release is
+   * missed.
+   */
   get isQueued(): boolean {
-    return this.queuedCount >= this.#nodeSet.quorum;
+    return this.#positions.filter((position) => position).length >= this.#nodeSet.quorum;
   }
 
   /**
@@ -221,7 +218,6 @@ export class Ticket implements QueueTicket {
       turn: turns[quorum - granted - 1] ?? turns.at(-1),
       ahead: Math.max(0, ...positions.map(({ ahead }) => ahead)),
       isLast,
-      isHeld: positions.some(({ value }) => value),
       foreign: positions.some(({ foreign }) => foreign),
     };
   }
