@@ -35,8 +35,8 @@ export interface CommandSender {
   /** A password that must be in no diagnosis. */
   readonly password: string | undefined;
   /**
-   * Why only what undoes something may be submitted now: too many commands wait for replies.
-   * `undefined`: there is room.
+   * Why only what undoes something may be submitted now: too many commands wait for replies, or the
+   * connection is about to end. `undefined`: there is room.
    */
   readonly crowded: ConnectionError | undefined;
   /**

@@ -82,8 +82,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   readonly #onEvent: EventListener | undefined;
   readonly #pendingReleases: PendingReleases;
   /**
-   * The scripts of this connection, by their digests: whether the server knows one, because it was
-   * sent whole, or has said that it does not.
+   * Of scripts, by their digests: `true` for one that was sent whole on this connection, `false`
+   * for one that the server has said it does not know.
    */
   readonly #known: Map<string, boolean> = new Map();
   /**
@@ -315,8 +315,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     }
     const detail = detailOf(outcome, reply, operation, request);
     // the guard concerns no other answer
-    const isGuarded = outcome === GRANTED || outcome === DENIED && operation.kind === "acquire";
-    if (withheld && isGuarded) Object.assign(withheld, { outcome, detail, atMs });
+    const concernsGuard = outcome === GRANTED ||
+      outcome === DENIED && operation.kind === "acquire";
+    if (withheld && concernsGuard) Object.assign(withheld, { outcome, detail, atMs });
     else request.answer(nodeIndex, outcome, detail, atMs);
   }
 
