@@ -156,6 +156,8 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
     ["redis://:hunter2"],
     ["redis://[::1"],
     ["redis://[::1]x:1", "redis://[::1]"],
+    ["redis://[::zz]:6379"],
+    ["http://host:x", "http://host"],
   ],
   "each address of a list must begin with 'redis://', after a comma or white space": [
     ["redis://a b", "redis://a"],
@@ -169,7 +171,7 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
   "its host is missing": [["redis://"]],
   "its port must be an integer from 1 to 65535": [
     [{ host: "h", port: 0 }],
-    [{ host: "h", port: "6379/1" }],
+    ...[65_536, 1.5, "6379/1"].map((port) => [{ host: "h", port }] as const),
     ["redis://host:0", "redis://host:0"],
     ["redis://:hunter2@host:99999", "redis://host:99999"],
     ["redis://:hunter2@host:6379a", "redis://host"],

@@ -91,9 +91,11 @@ for (const signal of [{}, { addEventListener() {} }, "abort"]) {
   });
 }
 
-test.open("RedisClient.send() rejects a malformed command without sending anything", async ({ client, transport }) => {
+test.open("RedisClient.send() rejects a malformed command, or one whose signal was aborted, without sending anything", async ({ client, transport }) => {
   await assertRejects(() => client.send([]), TypeError);
   await assertRejects(() => client.send(["SET", "k", 1.5]), RangeError);
+  const aborted = client.send(["PING"], { signal: AbortSignal.abort(reason) });
+  assertStrictEquals(await assertRejects(() => aborted), reason);
   await runMicrotasks();
   assertEquals(transport.writes, []);
 });
@@ -125,12 +127,16 @@ Deno.test("RedisClient.address shows no credentials", async () => {
 
 // connect()
 
-Deno.test("connect() takes it for a reply if a server that cannot save its data refuses PING", async () => {
+Deno.test("connect() takes it for a reply if a server that cannot save its data refuses PING, and rejects if a replica without its primary does", async () => {
   const network = new FakeNetwork();
   const connecting = connect("redis://h", { connect: network.connect });
   await runMicrotasks();
   network.last.feed("-MISCONF no snapshots\r\n");
   await (await connecting).close();
+  const refused = connect("redis://h", { connect: network.connect });
+  await runMicrotasks();
+  network.last.feed("-MASTERDOWN no link\r\n");
+  await assertRejects(() => refused, ReplyError, "MASTERDOWN");
 });
 
 for (
