@@ -165,3 +165,14 @@ test("Connection shows why it could not be made without our password and without
 });
 
 // Whether the server is available
+
+test("Connection says that it was refused if the server hangs up behind its first reply, which refuses a command", async (bench) => {
+  bench.use({}, "redis://h");
+  await bench.submit(1);
+  bench.queue(2);
+  bench.transport.feed("-MASTERDOWN no primary\r\n");
+  bench.transport.end();
+  await bench.advance(0);
+  const refused = `Connection to ${NAME} was refused: MASTERDOWN no primary`;
+  assertEquals(bench.replies.at(-1), [2, refused, "unknown"]);
+});

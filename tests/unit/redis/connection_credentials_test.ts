@@ -35,6 +35,9 @@ test("Connection shows none of the credentials that it was given last", async (b
   await bench.feed("-ERR locker has not s3cret!\r\n");
   const [, message] = bench.replies[0];
   assertEquals(message, `Connection to ${NAME} was refused: ERR *** has not ***`);
+  await bench.hangUp();
+  await bench.submit(2);
+  assertEquals(bench.replies[1][1], message);
   assertEquals(bench.connection.password, "s3cret!");
 });
 
