@@ -8,24 +8,20 @@ import { ASK_LUA } from "./queue.ts";
 import { acquireArgs, lua, readAcquired, type ScriptOperation } from "./script.ts";
 
 /**
- * Ends a script: puts the ticket into the queues of the keys that are in its way: those that are
- * held, and those for which it is to wait for another ticket, for so many milliseconds as `turnsMs`
- * says. Returns the reply: where it stands.
- *
- * A key that is held is nobody's turn.
- *
- * The ticket leaves the queue of a key that is not in its way: while another key is, it cannot use
- * this one. But it stays while it has its turn for it, so that it gets both if the other is soon
- * free. What becomes of the turn for the key that it leaves:
- *
- * | the turn        | becomes that of                                                            |
- * | --------------- | -------------------------------------------------------------------------- |
- * | runs            | nobody else                                                                |
- * | nobody's so far | the first                                                                  |
- * | is over         | the next behind the ticket: those ahead of it have had theirs, or may need |
- * |                 | another key, too                                                           |
+ * Ends a script that has denied: puts its `ticket`, which has `asked` for a score, into the queues
+ * of the keys that are in its way: those that are held, and those that are another ticket's for the
+ * milliseconds in `turnsMs`. Returns the reply: where it stands.
  */
-export const JOIN_LUA = `local pttls, inWay = {}, {}
+export const JOIN_LUA: string = /* @__PURE__ */ lua(
+  // Finds the keys that are in its way, and leaves the queues of the others: while one key is, it
+  // cannot use another. But it stays while it has its turn for that, so that it gets both if the
+  // first is soon free. What becomes of the turn for the key that it leaves:
+  //
+  // - If it runs, it goes on.
+  // - If nobody has one, the first gets it.
+  // - If it is over, the next behind the ticket gets it: those ahead of it have had theirs, or may
+  //   need another key, too.
+  `local pttls, inWay = {}, {}
 for _, key in ipairs(KEYS) do
   pttls[key] = redis.call('PTTL', key)
   if pttls[key] ~= -2 or (turnsMs[key] or 0) > 0 then
@@ -38,8 +34,9 @@ for _, key in ipairs(KEYS) do
       if leftMs <= 0 then giveTurn(key, nil, whose and rank) end
     end
   end
-end
-local score, nowUs = scoreOf(inWay, ticket, asked, agreed)
+end`,
+  // Stands in their queues, with one score. One that is held is nobody's turn.
+  `local score, nowUs = scoreOf(inWay, ticket, asked, agreed)
 local heldMs, waitMs, ahead, length, foreign, holder = -2, 0, 0, 0, 0, ''
 for _, key in ipairs(inWay) do
   local pttl, rank, size = pttls[key], stand(key, ticket, score)
@@ -52,7 +49,8 @@ for _, key in ipairs(inWay) do
     redis.pcall('DEL', 'hasp:turn:' .. key)
   end
 end
-return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }`;
+return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }`,
+);
 
 /**
  * Sets all keys and leaves their queues, or sets none and stands in their queues. If it set the
@@ -94,6 +92,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "de8cee831c0dc97f79f7b2d509a76be9ade5b3c1",
+  sha1: "0483e07e7f1de86c295d6c6b19130d1f710e2b24",
   read: readAcquired,
 };

@@ -44,7 +44,7 @@ for index, key in ipairs(KEYS) do
 end
 return granted`,
   ),
-  sha1: "b06792737f96becf402816fcad42c6b37e70defd",
+  sha1: "345f66f55e381fa8a58817461590e8086c3a1487",
   read: (reply, request) => reply === -1 ? MISSING : readAcquired(reply, request),
 };
 
@@ -67,5 +67,5 @@ for _, key in ipairs(KEYS) do
 end
 return count == #KEYS and 1 or 0`,
   sha1: "09dd2bbd986f25115ce4406806fe664054f92677",
-  read: /* @__PURE__ */ oneOf([DENIED, GRANTED]),
+  read: /* @__PURE__ */ oneOf({ 0: DENIED, 1: GRANTED }),
 };

@@ -67,7 +67,8 @@ export const FENCE_LUA: string = /* @__PURE__ */ lua(
     if not count or count >= ${COUNT_MAX} then
       error('WRONGTYPE this is no fencing counter: hasp:fence:' .. key)
     end
-    highest = math.max(highest, count == 0 and start or token and count or count + 1)
+    if count == 0 then count = start elseif not token then count = count + 1 end
+    highest = math.max(highest, count)
   end
   if highest > ${COUNT_MAX} then error('WRONGTYPE the clock is beyond all fencing counters') end
   local ttlMs = ${COUNTER_TTL_MS} + math.max(0, math.ceil((highest - nowUs) / 1000))
@@ -140,6 +141,6 @@ export const RAISE: ScriptOperation = {
     `local token = tonumber(ARGV[2])
 return fence(KEYS, token, token)`,
   ),
-  sha1: "551a54944901f0ae07a314d7e8b1689caa7949e8",
+  sha1: "0b855afdd4c834e25bbdaa58f6807124e93058ce",
   read: (reply) => reply === 0 || reply === -1 ? DENIED : isCount(reply) ? GRANTED : undefined,
 };

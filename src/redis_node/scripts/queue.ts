@@ -200,7 +200,7 @@ end`,
   // Gives the turn for a free key to the first ticket, or the first from this rank on, that has its
   // turn for no other key: notifies it, and the watchers. Drops tickets whose clients are gone.
   // Returns for how long `own`, the caller's ticket, is to wait for it; 0 if it is nobody else's
-  // turn, or if the node refuses to record it.
+  // turn, or if the node refuses to drop a ticket or to record the turn.
   //
   // If nobody else waits, `gone` is not asked: the message then shows whether it has a receiver,
   // and if its wait is over, that keeps nobody waiting.

@@ -9,10 +9,10 @@
  *
  * **Why readers exclude writers.** A node grants a reader if the keys are missing or readers' own,
  * and from then on the keys exist until that reader's TTL is over or it is released, whatever other
- * readers do. So a quorum that has a reader is a quorum of nodes that grant no writer (step 2 of
- * the argument in `lock/acquire.ts`), and a quorum that has a writer grants no reader: by step 4,
- * no writer is held beside anybody. The other steps hold for a reader as they are, because its
- * value, its deadline and its release are its own.
+ * readers do. So the nodes that granted a reader grant no writer, and those that granted a writer
+ * grant no reader. Because two quorums share a node, no writer is held beside anybody. All else in
+ * the argument of `lock/acquire.ts` is true of a reader as it is, because its value, its deadline
+ * and its release are its own.
  *
  * Readers and writers wait in one queue. The ticket of a reader has `R` before its number. A reader
  * enters if no writer's ticket is ahead of its own, and notifies the readers that are first then:
@@ -95,11 +95,6 @@ end`,
   redis.call('PEXPIRE', readers, ttl)
   return false
 end`,
-  // A reader's deadline; 0 if it has none, or if it is over.
-  `local function deadlineMs(key, value)
-  local score = tonumber(redis.call('ZSCORE', 'hasp:readers:' .. key, value) or 0)
-  return score > nowMs() and score or 0
-end`,
 );
 
 /**
@@ -179,8 +174,8 @@ end`,
       if isFree then take(key, ticket, ttl) else redis.call('ZREM', queue, ticket) end
     end
     if isFree and redis.call('ZCARD', readers) > 0 then redis.call('DEL', readers) end
-    local deadline = math.max(now + ttl, deadlineMs(key, value))
-    redis.call('ZADD', readers, deadline, value)
+    local deadline = tonumber(redis.call('ZSCORE', readers, value)) or 0
+    redis.call('ZADD', readers, math.max(deadline, now + ttl), value)
     local set = isFree and redis.pcall('SET', key, 'hasp:shared', 'PX', ttl) or {}
     settle(key)
     if set.err then return set end
@@ -194,12 +189,12 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "a3163c4129699d5da3a9485a9890f6ebfb54981f",
+  sha1: "ffbb0fa70d8e38c798f9fdaa8e9691b6449b7e58",
 };
 
 /**
  * As {@linkcode EXTEND}, of a reader's own deadline. Replies 1 if the value is a reader of all
- * keys, 0 if somebody else holds one of them, else 2. Where it is a reader, it is extended.
+ * keys, 0 if somebody else holds one of them, else -1. Where it is a reader, it is extended.
  *
  * If it `keeps`, the keys live on for a while in place of being deleted: the deadline may get
  * earlier, and watchers are notified of when the keys expire. That goes for exclusive mode, too,
@@ -215,14 +210,13 @@ const PROLONG: string = /* @__PURE__ */ lua(
 if not keeps and not nowMs() then return time end
 local reply = 1
 for _, key in ipairs(KEYS) do
-  local found = redis.call('GET', key)
-  local deadline = found == 'hasp:shared' and deadlineMs(key, value) or 0
-  local isReader = deadline > 0
+  local found, readers = redis.call('GET', key), 'hasp:readers:' .. key
+  local deadline = found == 'hasp:shared' and tonumber(redis.call('ZSCORE', readers, value)) or 0
+  local isReader = deadline > 0 and deadline > nowMs()
   if isReader or keeps and found == value then
     redis.call('PEXPIRE', key, ttl)
     if isReader then
-      deadline = math.max(nowMs() + ttl, keeps and 0 or deadline)
-      redis.call('ZADD', 'hasp:readers:' .. key, deadline, value)
+      redis.call('ZADD', readers, math.max(keeps and 0 or deadline, nowMs() + ttl), value)
       settle(key)
       notifyReaders(key)
     end
@@ -230,12 +224,12 @@ for _, key in ipairs(KEYS) do
   elseif found and found ~= 'hasp:shared' then
     reply = 0
   elseif reply == 1 then
-    reply = 2
+    reply = -1
   end
 end
 return reply`,
 );
-const PROLONG_SHA1 = "358641c47bd4db971095a2e573f8e92c15773419";
+const PROLONG_SHA1 = "5aa9c7892daa128462cb40045739023b32b09840";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {
@@ -252,5 +246,5 @@ export const KEEP: ScriptOperation<Release> = {
   argv: ({ value, keptMs }) => [value, String(Math.max(Math.ceil(keptMs!()), 1)), "1"],
   source: PROLONG,
   sha1: PROLONG_SHA1,
-  read: /* @__PURE__ */ oneOf([DENIED, GRANTED, DENIED]),
+  read: /* @__PURE__ */ oneOf({ "-1": DENIED, 0: DENIED, 1: GRANTED }),
 };

@@ -4,10 +4,9 @@
  *
  * @module
  */
-import { CONTENDED, DENIED, GRANTED } from "../../quorum/outcome.ts";
 import { QUEUE_LUA, QUEUE_TTL_MS } from "./queue.ts";
 import { READERS_LUA } from "./readers.ts";
-import { lua, oneOf, oneOfEach, type Release, type ScriptOperation } from "./script.ts";
+import { lua, oneOf, oneOfEach, type Release, RELEASED, type ScriptOperation } from "./script.ts";
 
 /**
  * Deletes each key that holds its value. Replies for each key: 0 if it did not, 1 if it did, 2 if
@@ -19,23 +18,25 @@ export const RELEASE: ScriptOperation<Release> = {
   kind: "release",
   eachKey: true,
   argv: ({ value }) => [value],
-  read: /* @__PURE__ */ oneOfEach([DENIED, GRANTED, CONTENDED]),
+  read: /* @__PURE__ */ oneOfEach(RELEASED),
   source: /* @__PURE__ */ lua(
     // Most releases are of one key that nobody waits for: they make no table, and no function. A
     // second value shows that the keys are of several locks.
     `local replies, failure
 if KEYS[2] then
-  local found, held, queues = redis.pcall('MGET', unpack(KEYS)), {}, {}
+  local found, freed, queues = redis.pcall('MGET', unpack(KEYS)), {}, {}
   replies = {}
   for index, key in ipairs(KEYS) do
     local value = found[index] or redis.pcall('GET', key)
-    local holds = value == (ARGV[index] or ARGV[1])
-    if holds then held[#held + 1] = key end
-    replies[index] = holds and 1 or type(value) == 'table' and value or 0
-    failure = not ARGV[2] and type(value) == 'table' and value or failure
+    replies[index] = 0
+    if value == (ARGV[index] or ARGV[1]) then
+      freed[#freed + 1], replies[index] = key, 1
+    elseif type(value) == 'table' then
+      replies[index], failure = value, not ARGV[2] and value
+    end
     queues[index] = 'hasp:queue:' .. key
   end
-  if held[1] then redis.call('DEL', unpack(held)) end
+  if freed[1] then redis.call('DEL', unpack(freed)) end
   if redis.pcall('EXISTS', unpack(queues)) == 0 then return failure or replies end
 else
   local key = KEYS[1]
@@ -46,13 +47,13 @@ else
 end`,
     QUEUE_LUA,
     `for index, key in ipairs(KEYS) do
-  local held = replies[index] == 1
-  local isFree = held or redis.pcall('EXISTS', key) == 0
-  if isFree and ensureTurn(key, held) > 0 and held then replies[index] = 2 end
+  local hadValue = replies[index] == 1
+  local isFree = hadValue or redis.pcall('EXISTS', key) == 0
+  if isFree and ensureTurn(key, hadValue) > 0 and hadValue then replies[index] = 2 end
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "0bd69680de084f685b937a0bbbd22a63edab8827",
+  sha1: "9c31197a6c9598a191090f5da5a080ef0271b591",
 };
 
 /**
@@ -74,7 +75,7 @@ export const RELEASE_QUEUED: ScriptOperation<Release> = {
     if (!ticket) return [value];
     return [value, ticket.ticketId, ...keepsTicket ? [String(ticket.score)] : []];
   },
-  read: /* @__PURE__ */ oneOf([DENIED, GRANTED, CONTENDED]),
+  read: /* @__PURE__ */ oneOf(RELEASED),
   source: /* @__PURE__ */ lua(
     QUEUE_LUA,
     READERS_LUA,
@@ -89,16 +90,16 @@ local function takeOff(key)
   end
   local deadline = found == 'hasp:shared' and redis.pcall('ZSCORE', readers, value)
   if type(deadline) ~= 'string' then return false, found end
-  local held = tonumber(deadline) > nowMs()
+  local hadValue = tonumber(deadline) > nowMs()
   redis.call('ZREM', readers, value)
-  return held, not settle(key, deadline) and found
+  return hadValue, not settle(key, deadline) and found
 end`,
     // Does so with all keys; an error is returned at the end.
-    `local held, holds, count, failure = {}, {}, 0, nil
+    `local hadValue, found, count, failure = {}, {}, 0, nil
 for index, key in ipairs(KEYS) do
-  held[index], holds[index] = takeOff(key)
-  if held[index] then count = count + 1 end
-  failure = failure or type(holds[index]) == 'table' and holds[index]
+  hadValue[index], found[index] = takeOff(key)
+  if hadValue[index] then count = count + 1 end
+  if type(found[index]) == 'table' then failure = found[index] end
 end`,
     // Takes the ticket out of the queues; or with its score, if it has had a key, puts it back.
     // Notifies who may be next where the value or the ticket has left; and, unless it is a pool,
@@ -107,20 +108,20 @@ end`,
       `local pooled, waiting = ticket and ticket:sub(-1) == '.', false
 for index, key in ipairs(KEYS) do
   local queue, own = 'hasp:queue:' .. key, pooled and ticket .. index or ticket
-  local hasLeft = held[index]
+  local hasLeft = hadValue[index]
   if not score then
     hasLeft = ticket and redis.pcall('ZREM', queue, own) == 1 or hasLeft
   elseif count > 0 and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
     redis.pcall('PEXPIRE', queue, '${QUEUE_TTL_MS}')
   end
-  if not holds[index] and (hasLeft or not pooled) then
-    waiting = ensureTurn(key, held[index], score and own) > 0 or waiting
-  elseif holds[index] == 'hasp:shared' and hasLeft then
+  if not found[index] and (hasLeft or not pooled) then
+    waiting = ensureTurn(key, hadValue[index], score and own) > 0 or waiting
+  elseif found[index] == 'hasp:shared' and hasLeft then
     waiting = notifyReaders(key, own) or waiting
   end
 end
-local isHeld = count == (pooled and 1 or #KEYS)
-return failure or isHeld and (waiting and 2 or 1) or 0`,
+if failure then return failure end
+return count < (pooled and 1 or #KEYS) and 0 or waiting and 2 or 1`,
   ),
-  sha1: "5c7d8f572daef4a234bccecac3b6f4740c823e19",
+  sha1: "0733333d75300a19f111ffa9b673ba29cdaa37f5",
 };

@@ -5,7 +5,7 @@
  *
  * | file                  | script            | beside `k`           | replies                    |
  * | --------------------- | ----------------- | -------------------- | -------------------------- |
- * | `extend.ts`           | `EXTEND`          |                      | 0, 1, 2                    |
+ * | `extend.ts`           | `EXTEND`          |                      | -1, 0, 1                   |
  * | `fencing.ts`          | `ACQUIRE_COUNTED` | fence                | 0, counter                 |
  * |                       | `RAISE`           | fence                | -1, 0, counter             |
  * | `adopt.ts`            | `ADOPT`           | fence                | -1, 0, 1, counter          |
@@ -13,8 +13,8 @@
  * | `queue.ts`            | parts of scripts  | queue, turn          |                            |
  * | `acquire.ts`          | `ACQUIRE_OR_WAIT` | all of them          | 0, 1, counter, position    |
  * | `readers.ts`          | `ACQUIRE_SHARED`  | readers, queue, turn | 0, 1, position             |
- * |                       | `EXTEND_SHARED`   | readers, queue       | 0, 1, 2                    |
- * |                       | `KEEP`            | readers, queue       | 0, 1, 2                    |
+ * |                       | `EXTEND_SHARED`   | readers, queue       | -1, 0, 1                   |
+ * |                       | `KEEP`            | readers, queue       | -1, 0, 1                   |
  * | `pool.ts`             | `ACQUIRE_ANY`     | all of them          | 1, counter, position, mask |
  * | `release.ts`          | `RELEASE`         | queue, turn          | 0, 1, 2                    |
  * |                       | `RELEASE_QUEUED`  | readers, queue, turn | 0, 1, 2                    |
@@ -22,12 +22,11 @@
  * | `../inspect_key.ts`   | `GET_LUA`         | (changes nothing)    | a text                     |
  * | `../operated_node.ts` | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
  *
- * 0 is a denial; 1, or a counter of fencing tokens, is a grant. If keys are missing and nothing
- * else is in the way, an extension and `KEEP` reply 2, and a script that needs all keys to hold the
- * value replies -1. Only `RELEASE` and `RELEASE_QUEUED` reply 2 if others wait. `EXTEND` and
- * `RELEASE` reply so for each key. A position is where the ticket stands in the queues, a mask
- * which keys of the pool are free. `KEEP` is the script of `EXTEND_SHARED`, with one more argument.
- * The last two scripts are always sent whole.
+ * 0 is a denial; so is -1, if keys are missing and nothing else is in the way. 1 is a grant, or a
+ * counter of fencing tokens is, and 2 is one of a release if others wait. `EXTEND` and `RELEASE`
+ * reply so for each key. A position is where the ticket stands in the queues, a mask which keys of
+ * the pool are free. `KEEP` is the script of `EXTEND_SHARED`, with one more argument. The last two
+ * scripts are always sent whole.
  *
  * Scripts for callers that wait have one shape: is a key held, or another's turn (`contendFor`)? If
  * not, the caller leaves the queues (`take`) and gets the keys (`grant`, but for readers); else it
@@ -53,7 +52,14 @@
  *
  * @module
  */
-import { DENIED, GRANTED, isCount, MISSING, type Outcome } from "../../quorum/outcome.ts";
+import {
+  CONTENDED,
+  DENIED,
+  GRANTED,
+  isCount,
+  MISSING,
+  type Outcome,
+} from "../../quorum/outcome.ts";
 import type { QuorumRequest } from "../../quorum/quorum_node.ts";
 import type { RawReply } from "../../redis/reply.ts";
 
@@ -113,30 +119,36 @@ export type Release = Pick<
   "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode" | "keptMs"
 >;
 
-/** What the replies of an extension mean, by their numbers. */
+/** What each reply of a script means. */
+export type Outcomes = Readonly<Record<number, Outcome>>;
 // mutation: missing-key-counts-as-extended
-export const EXTENDED: readonly Outcome[] = [DENIED, GRANTED, MISSING];
+export const EXTENDED: Outcomes = { "-1": MISSING, 0: DENIED, 1: GRANTED };
+export const RELEASED: Outcomes = { 0: DENIED, 1: GRANTED, 2: CONTENDED };
 
-/** Reads a reply that is the index of an outcome. */
-export function oneOf(outcomes: readonly Outcome[]): Operation<unknown>["read"] {
+const WORST_FIRST = [undefined, DENIED, MISSING, CONTENDED, GRANTED];
+
+/** Reads a reply that is one of these. */
+export function oneOf(outcomes: Outcomes): (reply: RawReply) => Outcome | undefined {
   return (reply) => isNumber(reply) ? outcomes[reply] : undefined;
 }
 
 /**
- * Reads the reply of a script for `eachKey` to a request: an index, or of several keys a list of
- * them, of which 0 counts before 2, and 2 before 1.
+ * Reads the reply of a script for `eachKey` to a request: one of these, or of several keys a list
+ * of them, of which the worst counts.
  */
-export function oneOfEach(outcomes: readonly Outcome[]): Operation<Release>["read"] {
+export function oneOfEach(outcomes: Outcomes): Operation<Release>["read"] {
+  const read = oneOf(outcomes);
   return (reply, { keys }) => {
-    if (keys.length === 1) return isNumber(reply) ? outcomes[reply] : undefined;
-    const isList = Array.isArray(reply) && reply.length === keys.length && reply.every(isNumber);
-    return isList ? outcomes[reply.includes(0) ? 0 : Math.max(...reply)] : undefined;
+    if (keys.length === 1) return read(reply);
+    if (!Array.isArray(reply) || reply.length !== keys.length) return undefined;
+    const found = reply.map(read);
+    return WORST_FIRST.find((outcome) => found.includes(outcome));
   };
 }
 
 /** `ARGV` of an acquisition: value, TTL, and the hint of a fencing token or an empty text. */
 export function acquireArgs({ value, ttlMs, counterHint }: QuorumRequest): string[] {
-  return [value, String(ttlMs), counterHint === undefined ? NONE : String(counterHint)];
+  return [value, String(ttlMs), String(counterHint ?? NONE)];
 }
 
 /** Reads a denial: 0; and a grant: 1, or with fencing tokens the counter. */

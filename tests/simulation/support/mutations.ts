@@ -94,7 +94,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "a node that is filled in counts at once",
   ],
   "missing-key-counts-as-extended": [
-    inPart(2, becomes("GRANTED")),
+    becomes('{ "-1": GRANTED, 0: DENIED, 1: GRANTED }'),
     "a key that is missing counts as extended",
   ],
   "filled-in-after-its-end": [always, "a lock that is over is filled in"],
@@ -223,7 +223,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
       "if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return reply end",
       "do return reply end",
     ],
-    ["if not holds[index] and (hasLeft or not pooled) then", "if false then"],
+    ["if not found[index] and (hasLeft or not pooled) then", "if false then"],
   ],
   "group-notifies-nobody": [
     "releases of one tick notify nobody",
@@ -247,7 +247,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "group-does-not-compare": [
     "releases of one tick do not compare",
-    ["local holds = value == (ARGV[index] or ARGV[1])", "local holds = value"],
+    ["if value == (ARGV[index] or ARGV[1]) then", "if value then"],
   ],
   "newcomers-overtake": [
     "newcomers pass those who wait",

@@ -107,7 +107,7 @@ test.opened("RedisNode extends what one tick extends by one script, each with it
   await runMicrotasks();
   const words = ["3", "k", "l", "m", "v", "1000", "w", "2000", "x", "3000"];
   assertEquals(bench.written, wire("EVALSHA", EXTEND.sha1, ...words));
-  await bench.answer("*3\r\n:1\r\n:0\r\n:2\r\n");
+  await bench.answer("*3\r\n:1\r\n:0\r\n:-1\r\n");
   assertEquals(requests.map(({ outcomes }) => outcomes), [["granted"], ["denied"], ["missing"]]);
 });
 

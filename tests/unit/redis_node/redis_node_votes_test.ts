@@ -74,7 +74,7 @@ const KINDS: readonly (readonly [
   ["one key", "extend", ["k"], {}, {
     ":1\r\n": "granted",
     ":0\r\n": "denied",
-    ":2\r\n": "missing",
+    ":-1\r\n": "missing",
   }],
   ["one key", "raiseCounters", ["k"], {}, {
     ":0\r\n": "denied",
@@ -84,7 +84,7 @@ const KINDS: readonly (readonly [
   ["one key that lives on", "release", ["k"], { keptMs: () => 5 }, {
     ":1\r\n": "granted",
     ":0\r\n": "denied",
-    ":2\r\n": "denied",
+    ":-1\r\n": "denied",
   }],
   ["one key", "release", ["k"], {}, {
     ":1\r\n": "granted",
@@ -97,8 +97,8 @@ const KINDS: readonly (readonly [
   }],
   ["several keys", "extend", ["k", "l"], {}, {
     "*2\r\n:1\r\n:1\r\n": "granted",
-    "*2\r\n:2\r\n:1\r\n": "missing",
-    "*2\r\n:2\r\n:0\r\n": "denied",
+    "*2\r\n:-1\r\n:1\r\n": "missing",
+    "*2\r\n:-1\r\n:0\r\n": "denied",
   }],
   ["several keys", "release", ["k", "l"], {}, {
     "*2\r\n:1\r\n:1\r\n": "granted",
@@ -111,6 +111,7 @@ const REPLIES = [
   ...["+OK", "+ok", "+QUEUED", "+", "$2\r\nOK", "$1\r\n1", "$-1", "*-1", "*0", "*1\r\n:1"],
   ...[":0", ":1", ":2", ":3", ":4", ":-1", ":1000001", ":1700000000000000", ":9007199254740991"],
   ...["*2\r\n:1\r\n:1", "*2\r\n:2\r\n:1", "*2\r\n:2\r\n:0", "*2\r\n:1\r\n$-1", "*2\r\n:1\r\n:3"],
+  ...["*2\r\n:-1\r\n:1", "*2\r\n:-1\r\n:0"],
   ...[":9007199254740993", "*3\r\n:500\r\n:0\r\n:1", "*4\r\n:700\r\n:0\r\n:1\r\n:1"],
   ...[
     "*6\r\n:700\r\n:0\r\n:1\r\n:1\r\n:1\r\n$1\r\nv",
