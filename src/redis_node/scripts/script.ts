@@ -141,9 +141,13 @@ export function oneOfEach(outcomes: Outcomes): Operation<Release>["read"] {
   return (reply, { keys }) => {
     if (keys.length === 1) return read(reply);
     if (!Array.isArray(reply) || reply.length !== keys.length) return undefined;
-    const found = reply.map(read);
-    return WORST_FIRST.find((outcome) => found.includes(outcome));
+    return worstOf(reply.map(read));
   };
+}
+
+/** A function of its own, because a closure in its caller would cost each reply memory. */
+function worstOf(found: readonly (Outcome | undefined)[]): Outcome | undefined {
+  return WORST_FIRST.find((outcome) => found.includes(outcome));
 }
 
 /** `ARGV` of an acquisition: value, TTL, and the hint of a fencing token or an empty text. */
