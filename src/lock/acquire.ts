@@ -169,7 +169,7 @@ function endWithout(call: LockCall, error: unknown): undefined {
  */
 async function waitForRoom(call: LockCall): Promise<void> {
   const { client: { attemptGate }, waitMs, settings: { signal } } = call;
-  if (await attemptGate.wait(waitMs > 0 ? call.leftMs : Infinity, signal)) return;
+  if (await attemptGate.wait(waitMs > 0 ? call.leftMs() : Infinity, signal)) return;
   call.throwIfEnded();
   throw noQuorum(call, [], `, because ${ROUNDS_MAX} other attempts of this client were under way`);
 }
@@ -177,7 +177,7 @@ async function waitForRoom(call: LockCall): Promise<void> {
 /** Begins an attempt, before its first byte is sent. */
 function beginAttempt(call: LockCall): Round {
   const { client, settings: { ttlMs, label, fencing }, pool } = call;
-  const ticket = client.localQueues.waiterOf(call)?.nextTicket(call.leftMs);
+  const ticket = client.localQueues.waiterOf(call)?.nextTicket(call.leftMs());
   const details = detailsOf(call, ticket);
   // mutation: one-value-for-all-attempts
   // mutation: adopted-value-kept
@@ -187,7 +187,7 @@ function beginAttempt(call: LockCall): Round {
   if (fencing) round.counts = { last: [], floor: 0 };
   call.entersAtOnce = false;
   call.attempts++;
-  round.connectingMs = call.waitMs === 0 ? CONNECTING_MS_MAX : call.leftMs;
+  round.connectingMs = call.waitMs === 0 ? CONNECTING_MS_MAX : call.leftMs(round.sinceMs);
   round.seeksGrant = call.waitMs === 0 && !call.adopts;
   return round;
 }

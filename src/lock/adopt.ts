@@ -55,13 +55,13 @@ export async function waitToAdopt(call: LockCall): Promise<undefined> {
     last.votes.every(({ outcome }) => outcome !== "timed-out");
   const split = answered && attempts < ATTEMPTS_MIN;
   if (split) return await pauseAfterSplit(call);
-  if (call.leftMs <= 0) throw refusal(call);
+  if (call.leftMs() <= 0) throw refusal(call);
   const { signal, retryDelayMs } = settings;
   // nobody extends the lock meanwhile, so while it may live, a node that is back is asked soon
   const soonMs = call.elapsedMs < adopts!.ttlMs ? tryAgainMs(adopts!.ttlMs) : Infinity;
   const retryDelayMaxMs = Math.min(settings.retryDelayMaxMs, soonMs);
   const pauseMs = backoffMs(wheel.random, { retryDelayMs, retryDelayMaxMs }, attempts - 1);
-  await pause(wheel, Math.min(pauseMs, call.leftMs), signal);
+  await pause(wheel, Math.min(pauseMs, call.leftMs()), signal);
 }
 
 /**

@@ -138,9 +138,9 @@ export class LockCall implements WaitingCall {
     return this.client.wheel.clock.monotonicMs() - this.#sinceMs;
   }
 
-  /** What is left of the wait, in milliseconds. */
-  get leftMs(): number {
-    return this.waitMs - this.elapsedMs;
+  /** What is left of the wait, in milliseconds; who has just read the monotonic clock passes it. */
+  leftMs(nowMs: number = this.client.wheel.clock.monotonicMs()): number {
+    return this.waitMs - (nowMs - this.#sinceMs);
   }
 
   /**
@@ -199,7 +199,7 @@ function waitForEarlier(call: LockCall): Promise<void> | undefined {
 async function waitBehind(call: LockCall): Promise<void> {
   const { localQueues } = call.client;
   const queue = localQueues.get(call.localName)!;
-  if (!await localQueues.wait(queue, call, call.leftMs)) {
+  if (!await localQueues.wait(queue, call, call.leftMs())) {
     const { owner } = queue;
     if (owner instanceof LockCall) call.last ??= owner.last; // why that waits
     throw refusal(call);
@@ -210,7 +210,7 @@ async function waitBehind(call: LockCall): Promise<void> {
 /** Waits until no resource is in its cooldown. */
 function waitForCooldown(call: LockCall): Promise<void> | undefined {
   if (call.cooldownLeftMs === 0) return undefined;
-  if (call.leftMs <= 0) throw refusal(call);
+  if (call.leftMs() <= 0) throw refusal(call);
   return pauseInCooldown(call);
 }
 
@@ -218,7 +218,7 @@ function waitForCooldown(call: LockCall): Promise<void> | undefined {
 async function pauseInCooldown(call: LockCall): Promise<void> {
   const { client: { localQueues, wheel }, settings: { signal }, localName } = call;
   localQueues.removeWaiter(localName);
-  await pause(wheel, Math.min(call.cooldownLeftMs, call.leftMs), signal);
+  await pause(wheel, Math.min(call.cooldownLeftMs, call.leftMs()), signal);
   call.pool?.choose();
 }
 
@@ -227,7 +227,7 @@ function waitToJoin(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, localName } = call;
   const joins = localQueues.get(localName)?.waiter || localQueues.isContended(call);
   if (!joins || localQueues.waiterOf(call)) return undefined;
-  return localQueues.takeWaiter(call)?.ready(call.leftMs);
+  return localQueues.takeWaiter(call)?.ready(call.leftMs());
 }
 
 /**
@@ -258,7 +258,7 @@ export function waitForOthers(call: LockCall): Promise<number | undefined> | und
   if (call.waitMs === 0 && call.split && call.retries < SPLIT_RETRIES_MAX) {
     return pauseAfterSplit(call);
   }
-  if (call.leftMs <= 0) throw refusal(call);
+  if (call.leftMs() <= 0) throw refusal(call);
   // a reader may find that another call has become the first meanwhile, and waits behind that
   return localQueues.claim(localName, call) ? waitAsFirst(call) : undefined;
 }
@@ -270,10 +270,10 @@ async function waitAsFirst(call: LockCall): Promise<number | undefined> {
   const waiter = localQueues.takeWaiter(call);
   if (!waiter) {
     const delayMs = backoffMs(wheel.random, settings, call.polls++);
-    await pause(wheel, Math.min(delayMs, call.leftMs), signal);
+    await pause(wheel, Math.min(delayMs, call.leftMs()), signal);
     return undefined;
   }
-  const { notifiedBy, place } = await waiter.wait(call.leftMs, last!);
+  const { notifiedBy, place } = await waiter.wait(call.leftMs(), last!);
   if (onEvent && notifiedBy) emit(onEvent, { type: "woken", resources, elapsedMs: call.elapsedMs });
   return place;
 }
