@@ -27,8 +27,8 @@
  * next call goes on with it. Once a call has the lock the waiter is parked, and the release takes
  * the ticket out of the queues of nodes that denied: if it left at once, they would notify the next
  * client, which could not win. It leaves with the lock, or when no call waits. It leaves earlier
- * (`LocalQueues.removeWaiter`) if the call must wait for a cooldown, if it polls, or if it has a
- * lock that others may have beside it or whose keys may live on.
+ * (`LocalQueues.removeWaiter`) if the call must wait for a cooldown, if its settings forbid
+ * notifications, or if it has a lock that others may have beside it or whose keys may live on.
  *
  * @module
  */

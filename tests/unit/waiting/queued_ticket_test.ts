@@ -210,7 +210,7 @@ async function queuedOnOne(): Promise<Callers> {
   return callers;
 }
 
-Deno.test("a client that has the lock takes no notice of a late notification, and its release notifies the next", async () => {
+Deno.test("a client that has the lock takes no notice of a late notification, nor of subscriptions that end, and its release notifies the next", async () => {
   const callers = await queuedOnOne();
   const [, , node] = callers.nodes;
   node.enqueue("a", "other:1");
@@ -219,6 +219,7 @@ Deno.test("a client that has the lock takes no notice of a late notification, an
   node.free();
   await callers.advance(10_000);
   assertEquals([node.leaves, node.messages], [[], [ticket, "other:1+50"]]);
+  for (const node of callers.nodes.slice(0, 2)) node.cut();
   assertEquals([callers.asked(), node.queue()], [asked, [ticket, "other:1"]]);
   await callers.release("first");
   assertEquals([node.queue(), node.messages.at(-1)], [["other:1"], "other:1"]);
