@@ -270,12 +270,19 @@ export class TimerWheel {
     this.#timer = undefined; // it may hold the async context in which it was set
   }
 
-  #arm(dueMs: number): void {
+  /**
+   * Sets the timer.
+   *
+   * @param dueMs When the earliest entry is due.
+   * @param fromMs From when on it counts as late if that is over: by default from now on, and after
+   * a wake-up, whose calls may have blocked, from that on.
+   */
+  #arm(dueMs: number, fromMs?: number): void {
     const nowMs = this.clock.monotonicMs();
     if (this.#isSet && !this.#isLost && this.#wakeMs <= nowMs) return; // another would be later
     this.#disarm();
-    this.#wakeMs = Math.max(Math.min(dueMs, nowMs + HEARTBEAT_MS), nowMs);
-    this.#timer = this.clock.setTimer(this.#wake, Math.ceil(this.#wakeMs - nowMs));
+    this.#wakeMs = Math.max(Math.min(dueMs, nowMs + HEARTBEAT_MS), fromMs ?? nowMs);
+    this.#timer = this.clock.setTimer(this.#wake, Math.max(Math.ceil(this.#wakeMs - nowMs), 0));
     this.#setBy = this.clock.timerSetter?.();
     if (this.#refs > 0) this.clock.keepAlive(this.#timer, true);
   }
@@ -307,7 +314,9 @@ export class TimerWheel {
     } finally {
       // The next wake-up calls those that have some left, and those behind one that threw.
       for (const entry of due) if (entry.scheduled) this.#link(entry, entry.dueMs);
-      if (this.#size > 0 || this.#refs > 0 && !this.closed) this.#arm(this.#earliestMs(nowMs));
+      if (this.#size > 0 || this.#refs > 0 && !this.closed) {
+        this.#arm(this.#earliestMs(nowMs), nowMs);
+      }
       this.#waking = false;
     }
   };

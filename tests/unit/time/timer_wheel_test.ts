@@ -265,6 +265,14 @@ Deno.test("TimerWheel counts of a delay what has passed since the time that it i
   assertEquals(wheel.delayedSince(sinceMs).stoodMs, 1_000);
 });
 
+Deno.test("TimerWheel counts a delay by a call of its own, for as long as another is late by it", async () => {
+  const { clock, wheel } = setUp();
+  wheel.after(10, () => clock.block(3_000));
+  wheel.after(110, () => {});
+  await clock.advance(10);
+  assertEquals(wheel.delayedSince(0).stoodMs, 2_900);
+});
+
 Deno.test("TimerWheel sets one timer for any number of entries, for at most 250 ms, and none while nothing waits", () => {
   const { clock, after } = setUp();
   for (let index = 0; index < 1_000; index++) after(index * 3);
