@@ -74,10 +74,10 @@ export class Ticket implements QueueTicket {
   /** When it was first sent, by the monotonic clock; `-Infinity` once a quorum has answered. */
   #firstSentMs = 0;
   /**
-   * Where it stands on each node that has put it in its queues, and has been able to notify it
-   * since.
+   * Where it stands on each node, by the node's index, that has put it in its queues, and has been
+   * able to notify it since.
    */
-  readonly #positions: (QueuePosition | undefined)[] = [];
+  readonly #positions: Map<number, QueuePosition> = new Map();
   /** When a node last said where it stands, by the monotonic clock. */
   #positionsMs = 0;
   /** One bit a node: those in whose queues the ticket may be. */
@@ -120,7 +120,7 @@ export class Ticket implements QueueTicket {
    * missed.
    */
   get isQueued(): boolean {
-    return this.#positions.filter((position) => position).length >= this.#nodeSet.quorum;
+    return this.#positions.size >= this.#nodeSet.quorum;
   }
 
   /**
@@ -146,7 +146,7 @@ export class Ticket implements QueueTicket {
     if (!hasQuorum) {
       this.leave();
       this.#mayBeOn = this.#sentTo = 0;
-      this.#positions.length = 0;
+      this.#positions.clear();
       return false;
     }
     // mutation: stopped-client-keeps-its-place
@@ -172,7 +172,7 @@ export class Ticket implements QueueTicket {
     if (this.#hasWon) return this.#leaveNode(nodeIndex);
     const { clock, subscribed } = this.#notifications;
     clock.note(nodeIndex, { timeMs: position.timeMs, sentMs, receivedMs });
-    if (subscribed & 1 << nodeIndex) this.#positions[nodeIndex] = position;
+    if (subscribed & 1 << nodeIndex) this.#positions.set(nodeIndex, position);
     this.#positionsMs = receivedMs;
     this.#onPosition();
   }
@@ -184,9 +184,9 @@ export class Ticket implements QueueTicket {
   /** A node that cannot notify the ticket may drop it. */
   onSubscriptionChange(): void {
     const { subscribed } = this.#notifications;
-    this.#positions.forEach((_, nodeIndex) => {
-      if (!(subscribed & 1 << nodeIndex)) delete this.#positions[nodeIndex];
-    });
+    for (const nodeIndex of this.#positions.keys()) {
+      if (!(subscribed & 1 << nodeIndex)) this.#positions.delete(nodeIndex);
+    }
     if (!this.isQueued) this.#sentTo &= subscribed;
   }
 
@@ -199,8 +199,8 @@ export class Ticket implements QueueTicket {
   learn(attempt: Round): Standing | undefined {
     const { granted, pending } = attempt;
     const { quorum } = this.#nodeSet;
-    const positions = this.#positions.flatMap((position, nodeIndex) => {
-      return position && attempt.queuedBy(nodeIndex) ? position : [];
+    const positions = [...this.#positions].flatMap(([nodeIndex, position]) => {
+      return attempt.queuedBy(nodeIndex) ? position : [];
     });
     if (positions.length + granted < quorum) return undefined;
     // Nodes that granted have put the ticket back with its own score, and have nothing in the way.
@@ -214,7 +214,7 @@ export class Ticket implements QueueTicket {
     const isLast = positions.some(({ ahead, length }) => ahead === length - 1);
     return {
       // those that have not answered may have nothing in the way
-      freeInMs: timesMs[Math.max(0, quorum - 1 - pending)],
+      freeInMs: timesMs[quorum - 1 - pending],
       turn: turns[quorum - granted - 1] ?? turns.at(-1),
       ahead: Math.max(0, ...positions.map(({ ahead }) => ahead)),
       isLast,
@@ -261,13 +261,13 @@ export class Ticket implements QueueTicket {
    * node has reported it.
    */
   get queueLength(): number | undefined {
-    const lengths = this.#positions.flatMap((position) => position?.length ?? []);
+    const lengths = [...this.#positions.values()].map(({ length }) => length);
     return lengths.length > 0 ? Math.max(...lengths) : undefined;
   }
 
   /** The value of the keys in the way, if a node has reported it. */
   get holderValue(): string | undefined {
-    return this.#positions.find((position) => position?.value)?.value;
+    return [...this.#positions.values()].find(({ value }) => value)?.value;
   }
 
   /**
@@ -276,7 +276,7 @@ export class Ticket implements QueueTicket {
    */
   get remainingMs(): number | undefined {
     const ageMs = this.#nodeSet.wheel.clock.monotonicMs() - this.#positionsMs;
-    const livesMs = this.#positions.flatMap((position) => position?.remainingMs ?? []);
+    const livesMs = [...this.#positions.values()].map(({ remainingMs }) => remainingMs);
     const remainingMs = Math.max(...livesMs) - ageMs;
     return remainingMs > 0 ? remainingMs : undefined;
   }
