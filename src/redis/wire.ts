@@ -316,7 +316,6 @@ export class Wire {
   watch(): void {
     const { stallTimeoutMs, replyTimeoutMs } = this.#limits;
     this.#lookMs = Math.min(stallTimeoutMs, replyTimeoutMs) / LOOKS;
-    this.#owner.receivedAtMs = this.#wheel.clock.monotonicMs();
     // A worker's stream has no `unref`: it ends with its request, and is not idle for long.
     if (this.#transport.unref) this.#waitIdle(IDLE_MS);
   }
