@@ -175,6 +175,21 @@ test("a call asks when one of several expires, though another has taken the one 
   assertEquals((await cluster.settle(acquiring, 3_100)).resources, ["a"]);
 });
 
+test("a call asks again soon if a quorum of nodes have one free, but not the same", async (cluster) => {
+  const names = [...NAMES, "c"];
+  for (const name of names) cluster.occupy(name);
+  const acquiring = cluster.rejection(cluster.redlock.acquire(names, WAITS));
+  await cluster.advance(100);
+  const [one, other, last] = cluster.nodes;
+  one.delete("a");
+  other.delete("b");
+  last.notify(last.queue("c")[0]);
+  const [first, ...rest] = await attemptsOf(cluster, () => cluster.advance(50));
+  assertEquals([first, rest.length > 0], ["c queues", true]);
+  await cluster.close();
+  await acquiring;
+});
+
 test("a call polls while clients of other libraries have all, whose releases notify nobody", async (cluster) => {
   for (const name of NAMES) cluster.occupy(name, Infinity, "of another library");
   const acquiring = cluster.redlock.acquire(NAMES, WAITS);

@@ -201,13 +201,7 @@ for (
     ["ready 450 ms later that more time", 450, 1_000, 450 + TIMEOUT_MS, 455 + TIMEOUT_MS],
     ["ready too late the time of connecting", 450, 300, 300, 300],
     ["ready too late no less than its time", 450, 30, TIMEOUT_MS, TIMEOUT_MS],
-    [
-      "ready 450 ms later no more time if it does not wait for that",
-      450,
-      0,
-      TIMEOUT_MS,
-      TIMEOUT_MS,
-    ],
+    ["ready 450 ms later no more time unless it waits", 450, 0, TIMEOUT_MS, TIMEOUT_MS],
     ["never ready a minute at most", Infinity, Infinity, 60_000, 60_000],
   ] as const
 ) {
@@ -230,6 +224,15 @@ for (
     assertEquals([round.granted, round.failed], [1, 0]);
   });
 }
+
+Deno.test("Round waits for no node beyond its time because another has more", async () => {
+  const bench = setUp(2);
+  bench.nodes[0].readyAtMs = bench.clock.monotonicMs() + 50;
+  bench.nodes[1].readyAtMs = Infinity;
+  const asked = ask(bench, undefined, 1_000);
+  await bench.clock.advance(50 + TIMEOUT_MS);
+  assertEquals([asked.settled, asked.round.failed], [true, 1]);
+});
 
 const ENDS: Record<string, (bench: Bench, round: Round, controller: AbortController) => void> = {
   "is granted": (_, round) => [0, 1].forEach((nodeIndex) => round.answer(nodeIndex, GRANTED)),
@@ -254,16 +257,19 @@ for (const [how, end] of Object.entries(ENDS)) {
   });
 }
 
-Deno.test("Round.ask() settles if its signal aborts while the nodes are asked", async () => {
-  const bench = setUp();
-  const controller = new AbortController();
-  const round = newRound(bench);
-  bench.nodes[0].acquire = (request, nodeIndex) => {
-    controller.abort();
-    request.answer(nodeIndex, GRANTED);
-  };
-  await round.ask("acquire", TIMEOUT_MS, controller.signal);
-  assertEquals([round.granted, bench.wheel.size], [1, 0]);
+Deno.test("Round.ask() settles if its signal aborts, or its client closes, while the nodes are asked", async () => {
+  for (const closes of [false, true]) {
+    const bench = setUp();
+    const controller = new AbortController();
+    const round = newRound(bench);
+    bench.nodes[0].acquire = (request, nodeIndex) => {
+      if (closes) Object.assign(bench, { closed: true });
+      else controller.abort();
+      request.answer(nodeIndex, GRANTED);
+    };
+    await round.ask("acquire", TIMEOUT_MS, controller.signal);
+    assertEquals([round.granted, bench.wheel.size], [1, 0]);
+  }
 });
 
 Deno.test("Round.follow() has the same keys, value and guard, and is cancelled with the round", () => {

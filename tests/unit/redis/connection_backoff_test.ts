@@ -39,7 +39,11 @@ for (const [livedMs, shortMs] of [[0, 0], [300, 0], [1_000, 1], [1_999, 1], [2_0
     bench.network.mode = "refuse";
     bench.fraction = 0; // a short delay is random, too
     await bench.hangUp();
-    await bench.advance(30);
+    bench.queue(1);
+    assertEquals(bench.errors[0].endedEarly, livedMs < 2_000 ? 1 : 0);
+    await bench.advance(24);
+    assertEquals(bench.network.targets.length, length);
+    await bench.advance(6);
     assertEquals(bench.network.targets.length - length, Math.min(shortMs, 1));
     await bench.advance(105);
     assertEquals(bench.network.targets.length - length, shortMs);

@@ -52,6 +52,10 @@ test("Connection stops connecting after connectTimeoutMs, and closes a stream th
   const transport = bench.network.pending[0].accept();
   await runMicrotasks();
   assertEquals([transport.closed, transport.writes], [true, []]);
+  while (!bench.network.signals[1]?.aborted) await bench.advance(1);
+  bench.network.pending[1].refuse(new Error("aborted")); // as sockets do
+  await bench.advance(290);
+  assertEquals(bench.network.targets.length, 3);
 });
 
 for (const [stoppedMs, extraMs] of [[400, 100], [5_000, 300]] as const) {

@@ -130,6 +130,15 @@ Deno.test("a client leaves the lock to clients of other libraries between two of
   assertLessOrEqual(await nextAfterMs(11_000, SHARES), 1);
 });
 
+Deno.test("a client asks at once behind a call that gave up, which had nothing to leave to others", async () => {
+  const callers = new Callers({ waitMs: 500 });
+  callers.occupy("a", 1_000_000, FOREIGN);
+  callers.fraction = SHARES;
+  callers.call("first");
+  await callers.advance(500);
+  assertEquals(await callers.asksAfter(() => callers.call("second")), [0, "in-order"]);
+});
+
 Deno.test("a client remembers the clients of other libraries that a call saw which waited behind another of its own", async () => {
   const callers = await waiting(OTHER_VALUE);
   await callers.asksAfter(() => callers.free());

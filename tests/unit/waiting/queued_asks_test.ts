@@ -308,6 +308,16 @@ Deno.test("a call that finds the key free asks when the turns of a first that is
   assert(found === 0 && overtook >= 200 && overtook <= 202, `${found}, ${overtook}`);
 });
 
+Deno.test("a call asks when the turn of a first that is stuck is over, though the node that grants has not answered", async () => {
+  const callers = await blocked(["first"], {}, 3, ([one]) => one.enqueue("a", "stuck:1:50"));
+  const [one, , slow] = callers.nodes;
+  for (const node of [one, slow]) node.delete("a");
+  slow.replyMs = 30;
+  callers.notify([one]);
+  await callers.advance(200);
+  assertEquals(callers.won, ["first"]);
+});
+
 // Keys that expire, and idleness
 
 for (const [ahead, steps] of [[0, 0], [1, 1], [7, 2]]) {

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertGreater } from "@std/assert";
+import { QUEUE_LEAD_MS } from "../../../src/quorum/queue_ticket.ts";
 import { blocked, Callers, held } from "../../support/callers.ts";
 import { test } from "../../support/cluster.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
@@ -24,6 +25,7 @@ Deno.test("a call asks without a ticket while fewer than a quorum of nodes can n
   assertGreater(callers.priorities.length, asked);
   assertEquals(new Set(callers.priorities.slice(asked)), new Set(["none"]));
   assertEquals(callers.queueLengths, [0, 0, 0]);
+  assertEquals(callers.nodes.map(({ leaves }) => leaves.length), [1, 1, 0]);
 });
 
 Deno.test("a ticket has as its score when its call joined, by the median of the nodes' clocks, and keeps it", async () => {
@@ -38,7 +40,7 @@ Deno.test("a ticket has as its score when its call joined, by the median of the 
   assertEquals(callers.nodes[1].score(callers.ticket), joinedMs * 1_000);
 });
 
-Deno.test("a ticket keeps its position if the nodes' clocks are set ahead and its client is stopped after that", async () => {
+Deno.test("a ticket keeps its position if the nodes' clocks are set ahead, one loses it, and its client is stopped after that", async () => {
   const callers = await blocked();
   const { ticket, nodes } = callers;
   for (const node of nodes) {
@@ -47,10 +49,22 @@ Deno.test("a ticket keeps its position if the nodes' clocks are set ahead and it
     node.raise("a", "other:1", node.score(ticket) + 50_000_000);
   }
   await callers.asksAfter(() => callers.notify(nodes));
+  nodes[2].drop("a", ticket);
+  await callers.asksAfter(() => callers.notify(nodes.slice(0, 2)));
   callers.clock.block(2_000);
   await callers.asksAfter(() => callers.notify(nodes));
   await callers.asksAfter(() => callers.notify(nodes));
   for (const node of nodes) assertEquals(node.queue(), [ticket, "other:1"]);
+});
+
+Deno.test("a ticket keeps its score if that was early, but no more than nodes take of a new one", async () => {
+  const callers = await blocked(["first"], { waitMs: 500 });
+  for (const node of callers.nodes) node.aheadMs = QUEUE_LEAD_MS - 50;
+  const joinedMs = callers.clock.wallMs();
+  callers.call("second", { waitMs: 50_000 });
+  await callers.advance(100);
+  await callers.asksAfter(() => callers.notify(callers.nodes));
+  assertEquals(callers.nodes[1].score(callers.ticket), joinedMs * 1_000);
 });
 
 Deno.test("a ticket whose score a quorum of nodes did not take asks with one that they have the next time", async () => {

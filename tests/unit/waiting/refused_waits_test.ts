@@ -53,7 +53,7 @@ Deno.test("LockHeldError.waiters is the length of the longest queue that a node 
   await callers.advance(500);
   callers.call("polls from now on", { waitMs: 5_000 });
   await callers.advance(500);
-  for (const node of callers.nodes) node.cut();
+  for (const node of callers.nodes.slice(1)) node.cut();
   await callers.advance(5_000);
   for (const who of ["polls", "polls from now on"]) {
     assertEquals(callers.error<LockHeldError>(who).waiters, undefined, who);

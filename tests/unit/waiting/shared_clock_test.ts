@@ -76,8 +76,11 @@ Deno.test("SharedClock is the median of the nodes' clocks, so that a minority th
   const atOnce = { requestMs: 0, replyMs: 0 };
   for (const wrong of [[], [3_600_000], [-3_600_000, -60_000], [3_600_000, -3_600_000]]) {
     const shared = new SharedClock(new FakeClock());
-    const leadsMs = [...wrong, ...Array(5 - wrong.length).fill(1_000)];
+    const leadsMs = [1_000, 1_000, ...wrong, ...Array(3 - wrong.length).fill(1_000)];
     leadsMs.forEach((leadMs, nodeIndex) => ask(shared, nodeIndex, leadMs, 0, atOnce));
     assertEquals(shared.at(50), 1_050, `${wrong}`);
   }
+  const two = new SharedClock(new FakeClock());
+  [5_000, 1_000].forEach((leadMs, nodeIndex) => ask(two, nodeIndex, leadMs, 0, atOnce));
+  assertEquals(two.at(50), 1_050); // the earlier
 });

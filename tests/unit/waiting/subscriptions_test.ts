@@ -219,7 +219,10 @@ Deno.test("a client subscribes once to each node when a call first waits, and un
   callers.call("polls", { notify: false, waitMs: 100 });
   await callers.advance(200);
   assertEquals(subscribes(callers), [1, 1, 1]);
+  for (const node of callers.nodes) node.subscribeMs = 400;
   callers.call("later");
+  await callers.advance(300);
+  assertEquals(callers.priorities.at(-1), "none");
   await callers.advance(1_000);
   assertEquals([subscribes(callers), callers.queueLengths], [[2, 2, 2], [1, 1, 1]]);
 });
