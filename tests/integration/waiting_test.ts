@@ -7,7 +7,7 @@ import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import { encodeCommand, joinCommands } from "../../src/redis/encoder.ts";
 import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { ACQUIRE_ANY } from "../../src/redis_node/scripts/pool.ts";
-import { RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import { eventually } from "../support/eventually.ts";
 import type { RedisServer } from "../support/servers.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
@@ -204,10 +204,11 @@ test("a queue's key that holds something else is left alone, and locks work besi
 test("when a watcher of another's turn leaves the queue, the next is told how long that lasts, but not by one that takes a key of a pool", async (servers) => {
   const command = (...args: (string | number)[]) => servers[0].command(...args);
   await command("ZADD", QUEUE, 1, "first:1:50", 2, "second:1:50", 3, "third:1:50.2", 4, "last:1:");
-  await command("SET", "hasp:turn:job", "first:1:50", "PX", 60_000);
   await servers[0].resetCommandCounts();
-  await command("EVAL", RELEASE_QUEUED.source, 1, "job", "value", "second:1:50");
-  await command("EVAL", ACQUIRE_ANY.source, 2, "b", "job", 1, "v", 9, "", "third:1:50.", 3, 1);
+  const turn = "redis.call('SET', 'hasp:turn:job', 'first:1:50', 'PX', 4000)\n"; // its longest
+  await command("EVAL", turn + RELEASE_QUEUED.source, 1, "job", "value", "second:1:50");
+  const args = [2, "b", "job", 1, "v", 9, "", "third:1:50.", 3, 1];
+  await command("EVAL", turn + ACQUIRE_ANY.source, ...args);
   assertEquals((await servers[0].commandCounts()).publish, 2);
 });
 
@@ -226,4 +227,9 @@ test("a server's clock that is set back prolongs no turn of one that is gone", a
   await command("SET", "hasp:turn:job", "gone:1:50", "PX", 3_600_000);
   const args = ["v", 9_000, "", "second:1:50", 2, 1];
   assertEquals(await command("EVAL", ACQUIRE_OR_WAIT.source, 1, "job", ...args), 1);
+  await command("DEL", "job");
+  await command("ZADD", QUEUE, 1, "gone:1:50", 2, "second:1:50");
+  await command("SET", "hasp:turn:job", "gone:1:50", "PX", 3_600_000);
+  await command("EVAL", RELEASE.source, 1, "job", "v");
+  assertEquals(await command("EXISTS", QUEUE), 0); // both are gone: the next gets the turn at once
 });

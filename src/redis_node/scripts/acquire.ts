@@ -92,6 +92,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "0483e07e7f1de86c295d6c6b19130d1f710e2b24",
+  sha1: "98347bdd4a7607e17af6eb8437958cfcd0f33b26",
   read: readAcquired,
 };

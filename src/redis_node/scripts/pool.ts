@@ -117,7 +117,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "fb7ea309d05ba7ff6c61a0f09801654e48e0334a",
+  sha1: "fb4ba48c7397943d2b61ee164704ed7d705bfbbd",
   read(reply, request) {
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
     return isMask ? DENIED : readAcquired(reply, request);

@@ -188,14 +188,17 @@ end`,
   if type(other) ~= 'string' or other == key then return false end
   return poolIdOf(redis.pcall('GET', 'hasp:turn:' .. other)) == id
 end`,
-  // Whose turn it is for the key: `nil` if nobody has had one, or the ticket has left the queue.
-  // And for how long yet: 0 or less unless a turn runs.
+  // Whose turn it is for the key: `nil` if nobody has had one, or the ticket has left the queue; or
+  // if it runs for longer than any may, because the node's clock was set back: else a first that is
+  // gone would keep the key for that long. And for how long yet: 0 or less unless a turn runs.
   () =>
     `local function whoseTurn(key)
   local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
   if type(ticket) ~= 'string' then return nil, 0 end
   if type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil, 0 end
-  return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
+  local leftMs = redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
+  if leftMs > ${PATIENCE_MS_MAX} then return nil, 0 end
+  return ticket, leftMs
 end`,
   // Gives the turn for a free key to the first ticket, or the first from this rank on, that has its
   // turn for no other key: notifies it, and the watchers. Drops tickets whose clients are gone.
@@ -261,8 +264,7 @@ end`,
   // - another's turn is over: it overtakes those ahead of it. A newcomer has no rank, and drops
   //   nobody.
   //
-  // If nobody has a turn, the first gets it; also if one runs for longer than any may, because the
-  // node's clock was set back: else a first that is gone would keep the key for that long.
+  // If nobody has a turn, the first gets it.
   () =>
     `local function contendFor(key, own, asked, agreed)
   local queue = 'hasp:queue:' .. key
@@ -270,7 +272,7 @@ end`,
   if not first or first == own then return 0 end
   if agreed == '1' and tonumber(asked) < tonumber(redis.call('ZSCORE', queue, first)) then return 0 end
   local whose, leftMs = whoseTurn(key)
-  if not whose or leftMs > ${PATIENCE_MS_MAX} then return giveTurn(key, own) end
+  if not whose then return giveTurn(key, own) end
   if whose == own then return 0 end
   local rank = redis.call('ZRANK', queue, own)
   if second and not rank then leftMs = leftMs + ${WATCH_STEP_MS} end

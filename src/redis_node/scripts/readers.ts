@@ -189,7 +189,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "ffbb0fa70d8e38c798f9fdaa8e9691b6449b7e58",
+  sha1: "8e5f3835379b49af873238d1f416ade9763d94cf",
 };
 
 /**
@@ -229,7 +229,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "5aa9c7892daa128462cb40045739023b32b09840";
+const PROLONG_SHA1 = "e60459a5dc8708dc9de23cfed429964ab50dad1e";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {
