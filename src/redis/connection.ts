@@ -324,8 +324,8 @@ export class Connection implements WireOwner, DialerOwner {
   #giveUp(what: string, cause: Error): void {
     if (!this.open) return this.lose(what, cause);
     this.#state = "ending";
-    this.#failAll(what, cause);
     this.#ending = this.#wheel.after(ENDING_MS, () => this.lose(what, cause));
+    this.#failAll(what, cause); // what a receiver submits may end it at once
   }
 
   /**

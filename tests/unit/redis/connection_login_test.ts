@@ -40,6 +40,22 @@ test("Connection counts the login towards connectTimeoutMs, and takes what undoe
   assertEquals([bench.replies.slice(1), bench.transport.closed], [[[2, message, "unknown"]], true]);
 });
 
+test("Connection whose stream breaks while it takes what undoes connects again once", async (bench) => {
+  bench.use({}, "redis://:pw@h");
+  for (let id = 0; id < 256; id++) bench.queue(id);
+  await bench.advance(0);
+  const { transport, connection } = bench;
+  const broken = () => {
+    throw new Error("broken pipe");
+  };
+  Object.assign(transport, { write: broken, send: "send" in transport ? broken : undefined });
+  bench.onFailure = ({ outcome }) => {
+    if (outcome === "unknown") connection.submit({ args: ["PING"], name: 0 }, bench);
+  };
+  await bench.feed("-WRONGPASS\r\n");
+  assertEquals([connection.state, bench.wheel.size], ["down", 1]);
+});
+
 for (
   const [step, replies, refusal] of [
     ["AUTH", "", "WRONGPASS invalid username-password pair or user is disabled."],
