@@ -238,8 +238,8 @@ export interface WireOwner {
   /** Called for each complete reply: a function of its own, which the decoder calls. */
   readonly onReply: (reply: RawReply) => void;
   /**
-   * Called once if the stream ends, breaks or carries something that is not RESP2; not after
-   * {@linkcode Wire.close}.
+   * Called if the stream ends, breaks or carries something that is not RESP2; not after
+   * {@linkcode Wire.close}. Closes the wire.
    */
   onLost(cause: unknown): void;
   /** Called with what took too long: `was silent for 2000 ms`. Closes the wire. */
@@ -436,9 +436,7 @@ export class Wire {
   };
 
   readonly #lose = (cause: unknown): void => {
-    if (!this.#open) return;
-    this.#closeTransport();
-    this.#owner.onLost(cause);
+    if (this.#open) this.#owner.onLost(cause);
   };
 
   #lookLater(): void {

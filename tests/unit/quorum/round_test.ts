@@ -113,24 +113,14 @@ const DENIED_AT_10: readonly Timed[] = [[10, "denied"], [10, "denied"], SILENT];
 const SETTLING: [name: string, Partial<Round>, answers: readonly Timed[], settlesMs: number][] = [
   ["is denied settles at once", {}, DENIED_AT_10, 10],
   ["waits and is denied lingers for as long again", WAITS, DENIED_AT_10, 20],
-  [
-    "waits and is denied at once lingers for 2 ms",
-    WAITS,
-    [[0, "denied"], [0, "denied"], SILENT],
-    2,
-  ],
+  ["waits and is denied at once lingers 2 ms", WAITS, [[0, "denied"], [0, "denied"], SILENT], 2],
   [
     "waits and is denied late ends in time",
     WAITS,
     [[80, "denied"], [80, "denied"], SILENT],
     TIMEOUT_MS,
   ],
-  [
-    "waits and is denied by the second of two settles then",
-    WAITS,
-    [[5, "denied"], [8, "denied"]],
-    8,
-  ],
+  ["waits and is denied by the second of 2 settles then", WAITS, [[5, "denied"], [8, "denied"]], 8],
   [
     "waits and is denied lingers no longer because another denies meanwhile",
     ...[WAITS, [[10, "denied"], ...DENIED_AT_10, [18, "denied"]], 20] as const,

@@ -45,6 +45,17 @@ test("Connection is silent also if commands keep coming behind a write that neve
   assertEquals([bench.replies[0], transport.closed], [[0, "PONG"], true]);
 });
 
+test("Connection goes on while some reply is always due, but each comes in time", async (bench) => {
+  bench.use({ stallTimeoutMs: 1_000, replyTimeoutMs: 4_000 });
+  await bench.open();
+  for (let id = 0; id < 20; id++) {
+    await bench.submit(id);
+    await bench.advance(900);
+    await bench.feed("+PONG\r\n");
+  }
+  assertEquals([bench.replies.length, bench.errors], [20, []]);
+});
+
 /**
  * Delivers `bytes` again and again until the stream is closed or the time is over; returns the time
  * that passed.
