@@ -100,8 +100,8 @@ export interface TokenAgreement {
  * whatever is replied afterwards.
  *
  * @param answers The counter that each node replied last, in any order, with `undefined` for a node
- * that has not replied, does not have the lock's key or does not count. A node's replies never
- * fall; one is dropped only if the node then replies that the key is gone.
+ * that did not grant the lock, has not replied or does not count. A node's replies never fall; one
+ * is dropped only if the node then replies that the key is gone.
  * @param quorum How many nodes must agree.
  * @returns The token, and whether the lock may be handed out with it.
  */

@@ -386,7 +386,9 @@ export class Round extends TimerEntry implements QuorumRequest {
     // the key is gone, so its counter does not count
     if (VOTE_BY_OUTCOME[outcome] === "denied") counts.last[nodeIndex] = undefined;
     if (outcome === OUTDATED) counts.floor = Math.max(counts.floor, detail as number);
-    if (outcome === GRANTED) counts.last[nodeIndex] = detail as number;
+    // A node that raised it may be in quarantine, which only its answer to the attempt says.
+    const isGranted = (this.#origin ?? this).voteOf(nodeIndex) === "granted";
+    if (outcome === GRANTED && isGranted) counts.last[nodeIndex] = detail as number;
   }
 
   #noteDenial(nodeIndex: number, outcome: Outcome, atMs: number, detail?: Detail): void {

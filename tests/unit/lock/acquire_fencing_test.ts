@@ -12,6 +12,7 @@ import { QuorumError, type RedlockError } from "../../../src/errors.ts";
 import { counterHint } from "../../../src/fencing/token.ts";
 import { handOverToken } from "../../../src/lock/hand_over_token.ts";
 import type { RedlockOptions } from "../../../src/options.ts";
+import { QUARANTINED } from "../../../src/quorum/outcome.ts";
 import { Cluster, OTHER_VALUE, REASON, TTL_MS, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
@@ -174,6 +175,18 @@ Deno.test("acquire() with fencing does not count on a node that has lost its key
   second.before.raiseCounters = () => second.set("a", "another"); // whose token is the greater
   assertInstanceOf(await cluster.refusal(), QuorumError);
   assertEquals(counters(cluster).slice(0, 2), [USED + 2, USED + 2]);
+});
+
+Deno.test("acquire() with fencing does not count on a node in quarantine, although it raises its counter", async () => {
+  const cluster = fenced([1, 0, 4]);
+  const [first, second] = cluster.nodes;
+  first.acquire = (request, nodeIndex) => {
+    first.set("a", request.value, TTL_MS);
+    request.answer(nodeIndex, QUARANTINED);
+  };
+  second.before.raiseCounters = () => second.forget();
+  assertInstanceOf(await cluster.refusal(), QuorumError);
+  assertEquals(first.counter(), USED + 5);
 });
 
 Deno.test("acquire() with fencing that has its token too late says that it is too late", async () => {
