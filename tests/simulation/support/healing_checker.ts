@@ -147,7 +147,10 @@ export class HealingChecker {
     const { alive, stopped } = client.process;
     if (!alive || stopped || client.closed || !assumptions.reconnects(client.index)) return;
     if (!assumptions.nodeExpiresKeys(node.index) || !this.#reachable(client).includes(node)) return;
-    if (!assumptions.releaseComesLast(ledger.of(owner.value, node.index))) return;
+    const deeds = ledger.of(owner.value, node.index);
+    if (!assumptions.releaseComesLast(deeds)) return;
+    // Of two that adopted one lock, the other may give it back when this one has released it.
+    if (deeds.givenBackBy !== undefined && deeds.givenBackBy !== client.name) return;
     return client;
   }
 

@@ -35,6 +35,8 @@ export interface Deeds {
    * the disk, of a replay.
    */
   reordered: boolean;
+  /** The client whose adoption failed and gave the value back behind a release of it. */
+  givenBackBy: string | undefined;
   /** Somebody else's values that its extensions and acquisitions found. */
   readonly blockers: string[];
 }
@@ -67,6 +69,7 @@ export class Ledger {
         releasedOver: new Set(),
         releaseRefused: false,
         reordered: false,
+        givenBackBy: undefined,
         blockers: [],
       };
       nodes.set(node, deeds);

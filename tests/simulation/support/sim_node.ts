@@ -467,6 +467,10 @@ export class SimNode {
         if (now !== undefined) this.#ledger.misdeed(`${this.name} set "${key}" by an extension`);
         return this.#ledger.missed(value, this.index, key);
       }
+      if (operation === "release" && was === value && now !== undefined) {
+        const former = this.#ledger.of(now, this.index);
+        if (former.releasedOver.size > 0) former.givenBackBy = session.client;
+      }
       if (operation === "release" || now !== value || database !== this.#database) return;
       if (operation === "acquire" && was === value) return;
       if (replaces !== undefined) this.#ledger.replaced(replaces, this.index, key);
