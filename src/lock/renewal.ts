@@ -95,8 +95,8 @@ export async function renew(lock: HeldLock): Promise<void> {
 }
 
 /**
- * Extends because the holder asks; a failed try is repeated until the validity that the lock has
- * now is over, unless too many nodes refuse for good.
+ * Extends because the holder asks. Repeats a failed try until the validity that the lock has now is
+ * over, unless too many nodes refuse for good.
  *
  * @param lock The lock.
  * @param ttlMs Its new TTL, in milliseconds.

@@ -149,8 +149,8 @@ export class CommandQueue {
   }
 
   /**
-   * Fails every command: the written ones with `unknown`, the others with `notSent`. The queue must
-   * not be used any more: what a receiver submits belongs into the next.
+   * Fails every command: the written ones with `unknown`, the others with `notSent`. Nobody may
+   * use the queue from then on: what a receiver submits goes into the next one.
    */
   failAll(unknown: ConnectionError, notSent: ConnectionError): void {
     this.#all().forEach(({ receiver, command, tag, replies }, index) => {

@@ -290,6 +290,7 @@ function diagnosisOf(
   if (subscribed === null) {
     const [info] = infos;
     if (typeof info === "string") refused.SUBSCRIBE = BY_ENDING;
+    // the server refused the connection itself, not INFO
     else if (info instanceof ReplyError && !info.commandRefused) refused.SUBSCRIBE = UNCONNECTED;
   }
   return {

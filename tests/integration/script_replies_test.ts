@@ -96,7 +96,7 @@ const CASES: Record<string, Case> = {
   "RELEASE_QUEUED has the queue end into which it puts a ticket back": {
     before: ["SET a v"],
     run: [RELEASE_QUEUED, "1 a v own:1:50 5", 1],
-    after: ["TTL hasp:queue:a", 180],
+    after: ["PERSIST hasp:queue:a", 1],
   },
 };
 

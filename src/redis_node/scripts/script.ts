@@ -22,11 +22,11 @@
  * | `../inspect_key.ts`   | `GET_LUA`         | (changes nothing)    | a text                     |
  * | `../operated_node.ts` | `TRIAL_LUA`       | (changes nothing)    | commands refused           |
  *
- * 0 is a denial; so is -1, if keys are missing and nothing else is in the way. 1 is a grant, or a
- * counter of fencing tokens is, and 2 is one of a release if others wait. `EXTEND` and `RELEASE`
- * reply so for each key. A position is where the ticket stands in the queues, a mask which keys of
- * the pool are free. `KEEP` is the script of `EXTEND_SHARED`, with one more argument. The last two
- * scripts are always sent whole.
+ * 0 is a denial; so is -1, if keys are missing and nothing else is in the way. A grant is 1, or a
+ * counter of fencing tokens; that of a release is 2 if others wait. `EXTEND` and `RELEASE` reply so
+ * for each key. A position is where the ticket stands in the queues, a mask which keys of the pool
+ * are free. `KEEP` is the script of `EXTEND_SHARED`, with one more argument. The last two scripts
+ * are always sent whole.
  *
  * Scripts for callers that wait have one shape: is a key held, or another's turn (`contendFor`)? If
  * not, the caller leaves the queues (`take`) and gets the keys (`grant`, but for readers); else it
@@ -121,10 +121,12 @@ export type Release = Pick<
 
 /** What each reply of a script means. */
 export type Outcomes = Readonly<Record<number, Outcome>>;
+/** Those of an extension, and of a release. */
 // mutation: missing-key-counts-as-extended
 export const EXTENDED: Outcomes = { "-1": MISSING, 0: DENIED, 1: GRANTED };
 export const RELEASED: Outcomes = { 0: DENIED, 1: GRANTED, 2: CONTENDED };
 
+// a reply that was not understood comes first
 const WORST_FIRST = [undefined, DENIED, MISSING, CONTENDED, GRANTED];
 
 /** Reads a reply that is one of these. */
