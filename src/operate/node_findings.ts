@@ -6,6 +6,7 @@
 import type { Finding, FindingCode, NodeHealth, Severity } from "./report.ts";
 import { printable } from "../printable.ts";
 import type { Settings } from "../options.ts";
+import { UNCONNECTED } from "../quorum/node_diagnosis.ts";
 
 /** A problem of one node; the predicate follows its name. */
 type Problem = readonly [FindingCode, Severity, predicate: string, advice: string];
@@ -135,7 +136,7 @@ const REFUSAL_ADVICE: ReadonlyMap<string, string> = new Map([
   ["NOREPLICAS", "Set min-replicas-to-write 0"],
   ["MISCONF", "Make room on the server's disk"],
   ["READONLY", INDEPENDENT],
-  ["no further connection", "Raise maxclients, or end connections that are not needed"],
+  [UNCONNECTED, "Raise maxclients, or end connections that are not needed"],
 ]);
 
 /** What fails if a server is full: a call that waits leaves the queue first, which makes room. */

@@ -5,6 +5,12 @@
  */
 
 /**
+ * What stands in place of the first word of a refusal, if the server accepts no further connection,
+ * which a subscription needs.
+ */
+export const UNCONNECTED = "no further connection";
+
+/**
  * What a node reports about itself, as plain data. A field is missing if the node did not report it
  * or refused the command.
  */

@@ -198,7 +198,7 @@ function addressOfParts(parts: AddressParts): RedisAddress {
   }
   if (path && tls) throw new TypeError("it has both a 'path' and 'tls'");
   if (!host && !path) {
-    throw new TypeError("it has neither a 'host' nor a 'path': new Redlock() takes nodes");
+    throw new TypeError("it has neither a 'host' nor a 'path' (nodes go to new Redlock())");
   }
   if (!isPort(String(port))) throw new TypeError(PORT_RULE);
   const escaped = (text: string) => text.split("/").map(encodeURIComponent).join("/");

@@ -11,7 +11,7 @@
  *
  * @module
  */
-import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
+import { type NodeDiagnosis, UNCONNECTED } from "../quorum/node_diagnosis.ts";
 import type { QuorumNode } from "../quorum/quorum_node.ts";
 import { ProtocolError, ReplyError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
@@ -129,8 +129,6 @@ const NO_SCRIPT = /* @__PURE__ */ "f".repeat(40);
 const IN_SCRIPTS = "in scripts";
 /** The same, if the server ends the connection in place of a reply. */
 const BY_ENDING = "ends the connection";
-/** The same, if the server accepts no further connection, which a subscription needs. */
-const UNCONNECTED = "no further connection";
 /** Error prefixes of a server that is up but cannot serve; treated as unreachable. */
 const UNSERVING_PREFIXES: readonly string[] = ["NOAUTH", "LOADING", "BUSY"];
 /** The share of its time after which a diagnosis waits no longer for the further connections. */

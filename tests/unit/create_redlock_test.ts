@@ -28,7 +28,7 @@ function addressesOf(count: number): string[] {
 // Addresses
 
 const NO_HOST =
-  "Cannot use Redis address as it has neither a 'host' nor a 'path': new Redlock() takes nodes";
+  "Cannot use Redis address as it has neither a 'host' nor a 'path' (nodes go to new Redlock())";
 const NEEDED = "it must be an address such as 'redis://10.0.0.1'";
 
 for (

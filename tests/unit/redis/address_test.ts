@@ -248,7 +248,7 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
   "the settings in its 'tls' must be in the option 'tls' instead": [
     [{ host: "h", tls: { rejectUnauthorized: false } }],
   ],
-  "it has neither a 'host' nor a 'path': new Redlock() takes nodes": [
+  "it has neither a 'host' nor a 'path' (nodes go to new Redlock())": [
     [{ name: "a", acquire() {}, extend() {}, release() {}, inspect() {} }],
     [{}],
     [{ port: 6379, password: "hunter2" }],
