@@ -37,7 +37,7 @@ const ALLOWED_FILES = [
  */
 const CODE_BYTES_MAX = 580_000; // a third of it are the servers in memory and the suite for nodes
 const PROGRAM_BYTES_MAX = 220_000;
-const DECLARATION_BYTES_MAX = 190_000;
+const DECLARATION_BYTES_MAX = 140_000;
 
 /**
  * Where the runtimes' own names may stand: in the transports, and in the command line, which is a

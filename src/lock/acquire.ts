@@ -137,7 +137,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
     client.endCall();
   }
   call.throwIfEnded(held.round); // not as `denied`: `acquired` and `released` were emitted
-  const lock = new Lock(held);
+  const lock = new Lock(held as never);
   // `runUsing` delivers it, and releases it, even if the routine drops it
   if (call.purpose !== "use") held.deliver(lock);
   return lock;

@@ -72,7 +72,8 @@ export class Lock implements AsyncDisposable {
     });
   })();
 
-  /** @internal */
+  /** @internal Says `never`, so that the published declarations need none of the insides' types. */
+  constructor(held: never);
   constructor(held: HeldLock) {
     this.#lock = held;
   }
@@ -167,8 +168,8 @@ export class Lock implements AsyncDisposable {
    * @throws {LockLostError} If the lock ends before a quorum has extended it, was released, or was
    * extended `extensionsMax` times.
    * @throws {QuorumError} If the validity is over that the lock had, and only `autoExtend` has
-   * extended it meanwhile. Without waiting, if more than N − quorum nodes refuse for good, such as
-   * for a missing right; then the lock is held until its validity ends.
+   * extended it meanwhile. At once, if more than N − quorum nodes refuse for good, such as for a
+   * missing right; then the lock is held until its validity ends.
    * @throws {TypeError} If an option is unknown or of the wrong type.
    * @throws {RangeError} If `ttlMs` is out of range, or longer than `restartGuardMs` if that is on.
    * @throws The reason of `signal`, if it aborts.
