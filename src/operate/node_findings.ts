@@ -136,6 +136,7 @@ const REFUSAL_ADVICE: ReadonlyMap<string, string> = new Map([
   ["NOREPLICAS", "Set min-replicas-to-write 0"],
   ["MISCONF", "Make room on the server's disk"],
   ["READONLY", INDEPENDENT],
+  ["ERR", "Use no Sentinel, and take rename-command out of the server's configuration"],
   [UNCONNECTED, "Raise maxclients, or end connections that are not needed"],
 ]);
 
