@@ -101,7 +101,7 @@ export function checkAbilities(
   needs: { readonly [Name in Ability]?: boolean | number },
 ): void {
   const { fencing, adopt, list, restartGuardMs } = needs;
-  if (!fencing && !adopt && !list && !restartGuardMs) return; // most calls, which no loop slows
+  if (!fencing && !adopt && !list && !restartGuardMs) return; // most calls: the loops are slow
   for (const name in ABILITIES) {
     if (!needs[name as Ability]) continue;
     for (const node of nodes) {
