@@ -26,6 +26,7 @@ const { test } = shared;
 
 const NONE = [0, 0, 0, 0, 0];
 const QUEUE = "hasp:queue:job";
+const TURN = "hasp:turn:job";
 
 test("a lock is handed over at once, whatever the polling delay and the TTL", async (servers) => {
   await using clients = openClients(servers.urls, 2);
@@ -179,27 +180,28 @@ Deno.test("an arrival in a queue of 4,000 costs a server at most three times wha
   });
 });
 
-test("a queue's key that holds something else is left alone, and locks work beside it by polling", async (servers) => {
-  await using clients = openClients(servers.urls, 2, {
-    ...PATIENT,
-    retryDelayMs: 20,
-    retryDelayMaxMs: 50,
+for (const [name, any] of [[QUEUE, false], [TURN, false], [TURN, true]] as const) {
+  test(`what somebody else has under ${name} is left alone, and locks work beside it, any: ${any}`, async (servers) => {
+    const retries = { retryDelayMs: 20, retryDelayMaxMs: 50 };
+    await using clients = openClients(servers.urls, 2, { ...PATIENT, ...retries });
+    await onAll(servers.slice(0, 3), "RPUSH", name, "somebody's");
+    await onAll(servers.slice(3), "SET", name, "somebody's");
+    const lock = await clients[0].acquire("job");
+    const acquiring = clients[1].acquire(["job"], { any });
+    acquiring.catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    assert(await lock.release());
+    const next = await soon(acquiring);
+    assert(await next.release());
+    const types = ["list", "list", "list", "string", "string"];
+    assertEquals(await onAll(servers, "TYPE", name), types);
+    await onAll(servers, "DEL", name);
+    const again = await clients[0].acquire("job");
+    const { acquiring: last } = await lineUp(clients[1], "job", servers);
+    await again.release();
+    await (await soon(last)).release();
   });
-  await onAll(servers, "SET", QUEUE, "somebody's");
-  const lock = await clients[0].acquire("job");
-  const acquiring = clients[1].acquire("job");
-  acquiring.catch(() => {});
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  assert(await lock.release());
-  const next = await soon(acquiring);
-  assert(await next.release());
-  assertEquals(await onAll(servers, "GET", QUEUE), Array(5).fill("somebody's"));
-  await onAll(servers, "DEL", QUEUE);
-  const again = await clients[0].acquire("job");
-  const { acquiring: last } = await lineUp(clients[1], "job", servers);
-  await again.release();
-  await (await soon(last)).release();
-});
+}
 
 test("when a watcher of another's turn leaves the queue, the next is told how long that lasts, but not by one that takes a key of a pool", async (servers) => {
   const command = (...args: (string | number)[]) => servers[0].command(...args);
@@ -215,21 +217,21 @@ test("when a watcher of another's turn leaves the queue, the next is told how lo
 test("a turn for a held key is over once its ticket asks, also if that is not the first in the queue", async (servers) => {
   const command = (...args: (string | number)[]) => servers[0].command(...args);
   await command("ZADD", QUEUE, 1, "first:1:50", 2, "second:1:50");
-  await command("SET", "hasp:turn:job", "second:1:50", "PX", 60_000);
+  await command("SET", TURN, "second:1:50", "PX", 60_000);
   await command("SET", "job", "held");
   await command("EVAL", ACQUIRE_OR_WAIT.source, 1, "job", "v", 9, "", "second:1:50", 2, 1);
-  assertEquals(await command("EXISTS", "hasp:turn:job"), 0);
+  assertEquals(await command("EXISTS", TURN), 0);
 });
 
 test("a server's clock that is set back prolongs no turn of one that is gone", async (servers) => {
   const command = (...args: (string | number)[]) => servers[0].command(...args);
   await command("ZADD", QUEUE, 1, "gone:1:50", 2, "second:1:50");
-  await command("SET", "hasp:turn:job", "gone:1:50", "PX", 3_600_000);
+  await command("SET", TURN, "gone:1:50", "PX", 3_600_000);
   const args = ["v", 9_000, "", "second:1:50", 2, 1];
   assertEquals(await command("EVAL", ACQUIRE_OR_WAIT.source, 1, "job", ...args), 1);
   await command("DEL", "job");
   await command("ZADD", QUEUE, 1, "gone:1:50", 2, "second:1:50");
-  await command("SET", "hasp:turn:job", "gone:1:50", "PX", 3_600_000);
+  await command("SET", TURN, "gone:1:50", "PX", 3_600_000);
   await command("EVAL", RELEASE.source, 1, "job", "v");
   assertEquals(await command("EXISTS", QUEUE), 0); // both are gone: the next gets the turn at once
 });

@@ -46,7 +46,7 @@ for _, key in ipairs(inWay) do
   if pttl ~= -2 then
     local isForeign, value = holderOf(key)
     foreign, holder = math.max(foreign, isForeign), value or holder
-    redis.pcall('DEL', 'hasp:turn:' .. key)
+    endTurn(key)
   end
 end
 return { heldMs, ahead, length, score, nowUs, foreign, holder, waitMs }`,
@@ -92,6 +92,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "98347bdd4a7607e17af6eb8437958cfcd0f33b26",
+  sha1: "5964de998d73e7320c0cc8cdf4873a1155f34879",
   read: readAcquired,
 };

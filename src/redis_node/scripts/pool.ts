@@ -105,7 +105,7 @@ for index, each in ipairs(KEYS) do
     if heldMs < 0 or pttl ~= -1 and pttl < heldMs then heldMs = pttl end
     local isForeign = holderOf(each)
     foreign = math.max(foreign, isForeign)
-    if index == number then redis.call('DEL', 'hasp:turn:' .. each) end
+    if index == number then endTurn(each) end
   elseif mayHave(each, rank) then
     free = free + math.floor(2 ^ (index - 1))
   elseif not reserved then
@@ -117,7 +117,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "fb4ba48c7397943d2b61ee164704ed7d705bfbbd",
+  sha1: "fc6f518dd9ad0459b367963bb71c741d740cd119",
   read(reply, request) {
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
     return isMask ? DENIED : readAcquired(reply, request);

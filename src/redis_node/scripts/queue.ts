@@ -85,7 +85,7 @@
  *
  * The queue's key is made in the script and not given as a key: a user who may access the locked
  * keys alone can still release. If the node refuses a command on the queue, or if something else
- * stands under its key, the node has no queue.
+ * stands under its key, the node has no queue; and no turns if that is so of a turn's key.
  *
  * @module
  */
@@ -200,10 +200,19 @@ end`,
   if leftMs > ${PATIENCE_MS_MAX} then return nil, 0 end
   return ticket, leftMs
 end`,
+  // Ends the turn for the key. Returns whether one can be recorded: not if there is anything else
+  // than a ticket, which stays.
+  `local function endTurn(key)
+  local found = redis.pcall('GET', 'hasp:turn:' .. key)
+  if not found then return true end
+  local isTicket = type(found) == 'string' and found:find('^[^:]*:%w+:%d')
+  if isTicket then redis.pcall('DEL', 'hasp:turn:' .. key) end
+  return isTicket
+end`,
   // Gives the turn for a free key to the first ticket, or the first from this rank on, that has its
   // turn for no other key: notifies it, and the watchers. Drops tickets whose clients are gone.
   // Returns for how long `own`, the caller's ticket, is to wait for it; 0 if it is nobody else's
-  // turn, or if the node refuses to drop a ticket or to record the turn.
+  // turn, or if the node refuses to drop a ticket or no turn can be recorded.
   //
   // If nobody else waits, `gone` is not asked: the message then shows whether it has a receiver,
   // and if its wait is over, that keeps nobody waiting.
@@ -221,6 +230,7 @@ end`,
     else
       local waitMs, id = patienceMs(first), poolIdOf(first)
       if id then redis.pcall('SET', poolTurnName(key, id), key, 'PX', waitMs) end
+      if not endTurn(key) then return 0 end
       local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
       return set.err and 0 or notifyWatchers(key, rank + 1, '+', waitMs, own)
     end
@@ -283,7 +293,7 @@ end`,
   // Reports to the watchers that the key is taken for the `ttl`.
   `local function take(key, own, ttl)
   redis.call('ZREM', 'hasp:queue:' .. key, own)
-  redis.call('DEL', 'hasp:turn:' .. key)
+  endTurn(key)
   notifyWatchers(key, 0, '-', tonumber(ttl))
 end`,
   // The score that a ticket gets in the queues of the keys: see **Wrong clocks**. If it stands in

@@ -189,7 +189,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "8e5f3835379b49af873238d1f416ade9763d94cf",
+  sha1: "91cac4b74c11208470a31074c03e5acc9f2c8b6c",
 };
 
 /**
@@ -229,7 +229,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "e60459a5dc8708dc9de23cfed429964ab50dad1e";
+const PROLONG_SHA1 = "15aac7a625ea0a4a960ffe2c9e232a3dcd37f251";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {

@@ -53,7 +53,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "a77c06a2fa9302fbecedb66f9de85cf6aec39fd9",
+  sha1: "3ed73a788668572f06b4237dad8733f012fedd14",
 };
 
 /**
@@ -123,5 +123,5 @@ end
 if failure then return failure end
 return count < (pooled and 1 or #KEYS) and 0 or waiting and 2 or 1`,
   ),
-  sha1: "2f8676ca0b7302b1f83f0b3872f165d7e1faa1b5",
+  sha1: "c32b178101fabbd5d0a9e1c5c60ba6334f0cfa80",
 };
