@@ -6,7 +6,7 @@
 import { adaptedNode } from "./quorum/adapted_node.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import { type QuorumNode, quorumNodes } from "./quorum/quorum_node.ts";
-import { rangeError, typeError } from "./validate.ts";
+import { formError, rangeError, typeError } from "./validate.ts";
 
 /** Most nodes of one client, because each node is one bit of a small integer. */
 export const NODES_MAX = 31;
@@ -21,19 +21,14 @@ const METHODS = ["extend", "release", "inspect"] as const;
 const taken = new WeakSet<LockNode>();
 
 /**
- * Checks that a new client is given a number of nodes, or of their addresses, that it can have.
+ * Checks that a new client is given no more nodes, or addresses of them, than it can have.
  *
  * @param name The parameter.
- * @param given What the caller passed.
- * @throws {TypeError} If it is no array, or empty.
  * @throws {RangeError} If there are too many.
  */
-export function checkNodeCount(name: string, given: readonly unknown[]): void {
-  if (!Array.isArray(given) || given.length === 0) {
-    throw typeError(ACTION, `'${name}' must be a non-empty array`);
-  }
-  if (given.length <= NODES_MAX) return;
-  throw rangeError(ACTION, name, `must have at most ${NODES_MAX} elements`, given.length);
+export function checkNodeCount(name: string, count: number): void {
+  if (count <= NODES_MAX) return;
+  throw rangeError(ACTION, name, `must have at most ${NODES_MAX} elements`, count);
 }
 
 /**
@@ -44,16 +39,14 @@ export function checkNodeCount(name: string, given: readonly unknown[]): void {
  * @throws {RangeError} If there are too many.
  */
 export function checkNodes(nodes: readonly LockNode[]): void {
-  checkNodeCount("nodes", nodes);
+  if (!Array.isArray(nodes) || nodes.length === 0 || !nodes.every(isNode)) {
+    const rule = "must be a non-empty array of objects that implement LockNode";
+    const hint = "; createRedlock() takes addresses, and commandNode() a client";
+    throw formError(ACTION, "nodes", rule, nodes, hint);
+  }
+  checkNodeCount("nodes", nodes.length);
   const names = new Set<string>();
   for (const node of nodes) {
-    if (typeof node?.acquire !== "function" || typeof node.name !== "string") {
-      const hint = "createRedlock() takes addresses, and commandNode() a client";
-      throw typeError(
-        ACTION,
-        `'nodes' must contain only objects that implement LockNode: ${hint}`,
-      );
-    }
     const missing = METHODS.find((method) => typeof node[method] !== "function");
     if (missing) throw typeError(ACTION, `node ${node.name} has no method '${missing}'`);
     if (names.has(node.name)) throw typeError(ACTION, `two nodes have the name ${node.name}`);
@@ -62,6 +55,10 @@ export function checkNodes(nodes: readonly LockNode[]): void {
     }
     names.add(node.name);
   }
+}
+
+function isNode(node: LockNode | undefined): boolean {
+  return typeof node?.acquire === "function" && typeof node.name === "string";
 }
 
 /**

@@ -95,8 +95,8 @@ export function createRedlock<Fencing extends boolean = boolean>(
   addresses: Address | readonly Address[] | undefined,
   options: CreateRedlockOptions & { fencing?: Fencing | undefined } = {},
 ): Redlock<Fencing> {
-  const lockOptions = new LockOptions(ACTION, options, processName(), CONNECT_OPTION_NAMES);
   const parsed = parseAddresses(addresses);
+  const lockOptions = new LockOptions(ACTION, options, processName(), CONNECT_OPTION_NAMES);
   const { nodeTimeoutMs, onEvent } = lockOptions.defaults;
   const stallTimeoutMs = Math.max(STALL_TIMEOUT_MS_MIN, 2 * nodeTimeoutMs);
   const connection = {
@@ -115,16 +115,13 @@ export function createRedlock<Fencing extends boolean = boolean>(
 }
 
 function parseAddresses(addresses: Address | readonly Address[] | undefined): RedisAddress[] {
-  if (addresses == null || addresses === "") {
-    const rule = "it must be an address such as 'redis://10.0.0.1'";
-    throw typeError(ACTION, `'addresses' is ${addresses === "" ? "empty" : addresses}: ${rule}`);
-  }
   const isArray = Array.isArray(addresses);
   const given: readonly Address[] = isArray ? addresses : [addresses];
   const all = given.flatMap<Address>((address) => {
     return typeof address === "string" ? splitAddresses(address) : [address];
   });
-  checkNodeCount("addresses", all);
+  if (all.length === 0) throw typeError(ACTION, "'addresses' must be a non-empty array");
+  checkNodeCount("addresses", all.length);
   const parsed = all.map((address, index) => {
     return parseAddress(address, isArray ? `addresses[${index}]` : undefined);
   });

@@ -18,7 +18,7 @@ import { ACTION, checkAbilities, checkNodes, takeNodes } from "./client_nodes.ts
 import { ClientState } from "./lock/client_state.ts";
 import { processName } from "./process_name.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
-import { check, NAME, typeError } from "./validate.ts";
+import { check, formError, NAME } from "./validate.ts";
 
 /** The inside of a client, for the functions of `./operate`. */
 export interface Inside {
@@ -358,8 +358,10 @@ function newInside(wheel: TimerWheel, nodes: readonly QuorumNode[], options: Loc
 export function insideOf(redlock: Redlock, action: string): Inside {
   const inside = openClient(redlock);
   if (inside) return inside;
-  const not = "no Proxy of one, and no method without its client";
-  throw typeError(action, `it needs a Redlock of this copy of the package: ${not}`);
+  const hint = redlock === undefined
+    ? "; call methods on their client"
+    : "; neither a Proxy of one nor one of another copy of this package will do";
+  throw formError(action, "redlock", "must be a Redlock", redlock, hint);
 }
 
 /** The key of a resource, and how long each node has to answer about it. */

@@ -5,7 +5,16 @@
  * @module
  */
 import { quoted } from "./printable.ts";
-import { check, isName, KEY_TEXT, NAME, numberThat, rangeError, typeError } from "./validate.ts";
+import {
+  check,
+  formError,
+  isName,
+  KEY_TEXT,
+  NAME,
+  numberThat,
+  rangeError,
+  typeError,
+} from "./validate.ts";
 
 /**
  * Most resources of one lock: each is a key of one script, and a script blocks its node while it
@@ -81,7 +90,8 @@ export function checkResources(
   }
   const resources = Array.isArray(resource) ? [...resource] : [resource];
   if (resources.length === 0 || !resources.every(isName)) {
-    throw typeError(action, "'resource' must be a non-empty string or a non-empty array of them");
+    const rule = "must be a non-empty string or a non-empty array of them";
+    throw formError(action, "resource", rule, resource);
   }
   const max = any ? POOL_MAX : RESOURCES_MAX;
   if (resources.length > max) {

@@ -22,11 +22,10 @@ export function checkOptions(
   prefix = "",
 ): void {
   if (!isObject(options)) {
-    const current = options === null ? "value is null" : `type is '${typeof options}'`;
     // node-redlock and others take the TTL in this place.
     const isTtl = typeof options === "number" && names.includes("ttlMs");
     const hint = isTtl ? `, pass { ttlMs: ${options} } for a TTL` : "";
-    throw typeError(action, `'options' must be an object: current ${current}${hint}`);
+    throw formError(action, "options", "must be an object", options, hint);
   }
   for (const name in options) {
     if (names.includes(name)) continue;
@@ -60,13 +59,11 @@ export type Rules = Readonly<Record<string, Rule>>;
  * @throws {RangeError} If it is out of range; the message says the rule and the value.
  */
 export function check(action: string, name: string, value: unknown, rule: Rule): void {
-  const { type = typeof value, text, holds, isForm } = rule;
+  const { type, text, holds, isForm } = rule;
   const found = typeof value;
-  if (found !== type) {
-    throw typeError(action, `'${name}' must be a ${type}: current type is '${found}'`);
-  }
+  if (type && found !== type) throw formError(action, name, `must be a ${type}`, value);
   if (holds?.(value as never) !== false) return;
-  if (isForm) throw typeError(action, `'${name}' ${text}`);
+  if (isForm) throw formError(action, name, text!, value);
   throw rangeError(action, name, text!, value as number | string);
 }
 
@@ -137,6 +134,23 @@ export function isObject(value: unknown): value is object {
 /** The error of an argument of the wrong type or form. */
 export function typeError(action: string, why: string): TypeError {
   return new TypeError(`Cannot ${action} as ${why}`);
+}
+
+/** The same with what it must be, its type, because the value may be a secret, and a hint. */
+export function formError(
+  action: string,
+  name: string,
+  rule: string,
+  value: unknown,
+  hint = "",
+): TypeError {
+  return typeError(action, `'${name}' ${rule}: current type is '${typeOf(value)}'${hint}`);
+}
+
+/** The type of a value for messages: `string`, `null`, or the class of an object, as `Promise`. */
+export function typeOf(value: unknown): string {
+  if (value === null) return "null";
+  return isObject(value) ? Object.prototype.toString.call(value).slice(8, -1) : typeof value;
 }
 
 /** The error of an option that is out of range. */

@@ -11,6 +11,7 @@ import { pause } from "../time/pause.ts";
 import { acquire } from "./acquire.ts";
 import { heldLock, type Lock } from "./lock.ts";
 import { LockCall } from "./lock_call.ts";
+import { check, FUNCTION } from "../validate.ts";
 
 /** The shortest and the longest pause between two terms, in milliseconds. */
 const PAUSE_MS_MIN = 1_000, PAUSE_MS_MAX = 30_000;
@@ -27,11 +28,12 @@ export function withRoutine<Options, T>(
   optionsOrRoutine: Options | undefined | Routine<T, never>,
   maybeRoutine: Routine<T, never> | undefined,
 ): [Options | undefined, Routine<T>] {
-  const [options, routine] = typeof optionsOrRoutine === "function"
+  const first = typeof optionsOrRoutine === "function" && maybeRoutine === undefined;
+  const [options, routine] = first
     ? [undefined, optionsOrRoutine as Routine<T>]
-    : [optionsOrRoutine, maybeRoutine as Routine<T>];
-  if (typeof routine === "function") return [options, routine];
-  throw new TypeError("Cannot acquire lock as 'routine' must be a function");
+    : [optionsOrRoutine as Options | undefined, maybeRoutine as Routine<T>];
+  check("acquire lock", "routine", routine, FUNCTION);
+  return [options, routine];
 }
 
 /** Acquires a lock, runs `routine` with it, then releases it, even if the routine throws. */

@@ -6,6 +6,7 @@
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import { are, ofNodes } from "../messages.ts";
 import { printable } from "../printable.ts";
+import { check, type Rule } from "../validate.ts";
 
 /**
  * How much a finding matters. `error`: locks cannot be acquired, or two clients may hold one lock.
@@ -87,6 +88,11 @@ export interface HealthReport {
 
 const HEADINGS = ["node", "round trip", "version", "role", "up for", "clock", "AOF", "when full"];
 const UNKNOWN = "?";
+const REPORT: Rule = {
+  text: "must be what check() resolves to",
+  holds: (report?: Partial<HealthReport>) => Array.isArray(report?.findings),
+  isForm: true,
+};
 /** Longest line of a finding, in UTF-16 code units: it may contain errors of all nodes. */
 const MESSAGE_LENGTH_MAX = 8_000;
 /**
@@ -115,8 +121,10 @@ const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1_000
  *
  * @param report The result of `check()`.
  * @returns Lines of text, without a line break at the end.
+ * @throws {TypeError} If `report` is something else, such as a promise of one.
  */
 export function formatHealthReport(report: HealthReport): string {
+  check("format report", "report", report, REPORT);
   const { nodes, quorum, findings } = report;
   const answering = nodes.filter(({ reachable }) => reachable).length;
   const lines = [

@@ -5,7 +5,7 @@
  */
 import type { ConnectTarget } from "../transport/transport.ts";
 import { messageOf } from "../to_error.ts";
-import { isObject } from "../validate.ts";
+import { isObject, typeOf } from "../validate.ts";
 
 /** The port of a Redis server if the address has none. */
 const DEFAULT_PORT = 6379;
@@ -29,10 +29,11 @@ const HOST_AND_PORT = /^[\w.-]+:\d+$/u;
 /** The host of an address, and its port if that is a number. */
 const SHOWN_HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5}(?!\w))?/iu;
 
+const FORMS_RULE = "it must be a string, a URL or an object with a 'host'";
 const PORT_RULE = "its port must be an integer from 1 to 65535";
 const SCHEME_RULE =
   "its scheme must be 'redis', 'rediss', 'valkey', 'valkeys' or 'redis+unix': current value is";
-const HOST_RULE = "its host contains a character that is not valid in a host name";
+const HOST_RULE = "its host must be a name or an IP address, without a scheme and a port";
 const UNIX_RULE =
   "the address of a socket must have the form 'redis+unix:///path/to.sock', without credentials";
 
@@ -48,6 +49,20 @@ const FOUND_ELSEWHERE = ["sentinels", "nodes", "rootNodes", "natMap", "Connector
 /** Methods of clients: of ioredis and node-redis, of Bun and this library, of GLIDE. */
 const CLIENT_METHODS = ["sendCommand", "send", "customCommand"];
 const USE_CLIENT = "lock on your client instead, with commandNode() of @hasp/redlock/nodes";
+const OVER_HTTP = "over HTTP, lock by upstashNode() of @hasp/redlock/upstash";
+/** What else people pass, by a field that an address has not, and what to do instead. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  token: OVER_HTTP, // options of Upstash
+  evalsha: OVER_HTTP, // its client
+  url: "pass its 'url'",
+  socket: "move 'host' and 'port' out of its 'socket'", // options of node-redis
+  connection: "pass its 'connection'", // options of BullMQ
+  addresses: "pass its 'addresses'",
+  address: "pass its 'address'",
+  hostname: "its 'hostname' must be named 'host'",
+  acquire: "nodes go to new Redlock()",
+  then: "await it",
+};
 
 /** A server's address: a URL or its text, or an object. */
 export type Address = string | URL | AddressParts;
@@ -159,7 +174,7 @@ function addressOfUrl(url: URL): RedisAddress {
   if (kind) return tcpAddress(url, kind);
   if (url.protocol === "redis+unix:") return unixAddress(url);
   const scheme = url.protocol.slice(0, -1);
-  const instead = /^https?$/u.test(scheme) ? "; over HTTP, lock by upstashNode()" : "";
+  const instead = /^https?$/u.test(scheme) ? `; ${OVER_HTTP}` : "";
   throw new TypeError(`${SCHEME_RULE} '${scheme}'${instead}`);
 }
 
@@ -168,12 +183,7 @@ function addressOfUrl(url: URL): RedisAddress {
  * same rules.
  */
 function addressOfParts(parts: AddressParts): RedisAddress {
-  if (!isObject(parts)) {
-    const type = parts === null ? "null" : typeof parts;
-    throw new TypeError(
-      `it must be a string, a URL or an object with a 'host': current type is '${type}'`,
-    );
-  }
+  if (!isObject(parts)) throw new TypeError(`${FORMS_RULE}: current type is '${typeOf(parts)}'`);
   const fields = parts as Readonly<Record<string, unknown>>;
   if (CLIENT_METHODS.some((name) => typeof fields[name] === "function")) {
     throw new TypeError(
@@ -198,7 +208,9 @@ function addressOfParts(parts: AddressParts): RedisAddress {
   }
   if (path && tls) throw new TypeError("it has both a 'path' and 'tls'");
   if (!host && !path) {
-    throw new TypeError("it has neither a 'host' nor a 'path' (nodes go to new Redlock())");
+    const other = Object.keys(INSTEAD).find((name) => fields[name]);
+    const why = other ? INSTEAD[other] : `its 'host' is ${host === "" ? "empty" : host}`;
+    throw new TypeError(`${FORMS_RULE}: ${why}`);
   }
   if (!isPort(String(port))) throw new TypeError(PORT_RULE);
   const escaped = (text: string) => text.split("/").map(encodeURIComponent).join("/");
@@ -295,7 +307,9 @@ function decode(text: string, part: string): string {
 function reasonInText(text: string): string | undefined {
   const [, scheme, rest] = SCHEME.exec(text) ?? [];
   if (scheme === undefined) {
-    return "its scheme is missing: it must begin with 'redis://', without quotes";
+    const wrong = text === "" ? "it is empty" : "its scheme is missing";
+    const needed = text.startsWith("/") ? "redis+unix" : "redis";
+    return `${wrong}: it must begin with '${needed}://', without quotes`;
   }
   if (scheme.toLowerCase() === "redis+unix") return rest.startsWith("/") ? undefined : UNIX_RULE;
   if (!TCP_SCHEMES[`${scheme.toLowerCase()}:`]) return undefined;

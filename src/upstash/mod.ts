@@ -19,12 +19,28 @@
  * @module
  */
 import { commandNode, type LockNode } from "../nodes/mod.ts";
-import { checkOptions } from "../validate.ts";
+import { check, checkOptions, type Rule } from "../validate.ts";
 import { type ErrorOf, subscribeOver } from "./event_stream.ts";
 import { readJson, request } from "./read_json.ts";
 
 const ACTION = "create node";
 const OPTION_NAMES: readonly string[] = ["url", "token", "timeoutMs"];
+
+const REST_URL: Rule = {
+  text: "must be the database's REST URL, https://host[/path], without credentials and parameters",
+  holds: (url: string | URL) => {
+    if (!URL.canParse(String(url))) return false;
+    const { protocol, username, password, search, hash } = new URL(url);
+    return /^https?:$/u.test(protocol) && `${username}${password}${search}${hash}` === "";
+  },
+  isForm: true,
+};
+const TOKEN: Rule = {
+  text: "must be a non-empty string of visible ASCII characters",
+  // Some runtimes repeat what they refuse in a header.
+  holds: (token: unknown) => typeof token === "string" && /^[\x21-\x7e]+$/u.test(token),
+  isForm: true,
+};
 
 /** Options of {@linkcode upstashNode}. */
 export interface UpstashNodeOptions {
@@ -93,18 +109,9 @@ function checked(options: UpstashNodeOptions): UpstashNodeOptions & { readonly u
   checkOptions(ACTION, options, OPTION_NAMES);
   const { url, token, timeoutMs } = options;
   // A token in an error or in a name would be a secret in a log, so neither is shown.
-  const base = URL.canParse(String(url)) ? new URL(url) : undefined;
-  const rest = base && `${base.username}${base.password}${base.search}${base.hash}`;
-  if (!base || !/^https?:$/u.test(base.protocol) || rest) {
-    const message =
-      "'url' must be the database's REST URL: https://host[/path], without credentials and parameters";
-    throw new TypeError(`Cannot ${ACTION} as ${message}`);
-  }
-  // Some runtimes repeat what they refuse in a header.
-  if (typeof token !== "string" || !/^[\x21-\x7e]+$/u.test(token)) {
-    const message = "'token' must be a non-empty string of visible ASCII characters";
-    throw new TypeError(`Cannot ${ACTION} as ${message}`);
-  }
+  check(ACTION, "url", url, REST_URL);
+  check(ACTION, "token", token, TOKEN);
+  const base = new URL(url);
   if (!base.pathname.endsWith("/")) base.pathname += "/";
   return { url: base, token, timeoutMs };
 }

@@ -27,18 +27,18 @@ function addressesOf(count: number): string[] {
 
 // Addresses
 
-const NO_HOST =
-  "Cannot use Redis address as it has neither a 'host' nor a 'path' (nodes go to new Redlock())";
-const NEEDED = "it must be an address such as 'redis://10.0.0.1'";
+const USE = "Cannot use Redis address as";
+const EMPTY = `${USE} it is empty: it must begin with 'redis://', without quotes`;
 
 for (
   const [addresses, message] of [
     [[], `${CREATE} 'addresses' must be a non-empty array`],
-    [undefined, `${CREATE} 'addresses' is undefined: ${NEEDED}`],
-    [null, `${CREATE} 'addresses' is null: ${NEEDED}`],
-    ["", `${CREATE} 'addresses' is empty: ${NEEDED}`],
-    [new Set(["redis://h"]), NO_HOST],
-    [{}, NO_HOST],
+    [undefined, `${USE} ${FORMS}: current type is 'undefined'`],
+    [null, `${USE} ${FORMS}: current type is 'null'`],
+    ["", EMPTY],
+    [" , ", EMPTY],
+    [new Set(["redis://h"]), `${USE} ${FORMS}: its 'host' is undefined`],
+    [Promise.resolve("redis://h"), `${USE} ${FORMS}: await it`],
   ] as const
 ) {
   Deno.test(`createRedlock() refuses ${Deno.inspect(addresses)} in place of addresses`, () => {
@@ -137,7 +137,7 @@ Deno.test("createRedlock() refuses what is no address, names its place, and show
       [
         "",
         "addresses[1]",
-        "its scheme is missing: it must begin with 'redis://', without quotes",
+        "it is empty: it must begin with 'redis://', without quotes",
       ],
       [6379, "addresses[1]", `${FORMS}: current type is 'number'`],
       [undefined, "addresses[1]", `${FORMS}: current type is 'undefined'`],
@@ -160,18 +160,8 @@ const POSITIVE = "must be a finite number greater than 0: current value is";
 for (
   const [options, Class, message] of [
     [{ connectTimeoutMs: 0 }, RangeError, `${CONNECT} 'connectTimeoutMs' ${POSITIVE} 0`],
-    [{ tls: true }, TypeError, `${CONNECT} 'tls' must be an object`],
+    [{ tls: true }, TypeError, `${CONNECT} 'tls' must be an object: current type is 'boolean'`],
     [{ nodeTimeoutMs: 0 }, RangeError, `${CREATE} 'nodeTimeoutMs' ${POSITIVE} 0`],
-    [
-      { nodeTimeoutMs: "50" },
-      TypeError,
-      `${CREATE} 'nodeTimeoutMs' must be a number: current type is 'string'`,
-    ],
-    [
-      { ttlMs: 1 },
-      RangeError,
-      `${CREATE} 'ttlMs' must be an integer from 10 to 86400000: current value is 1`,
-    ],
     ...["stallTimeoutMs", "ttl"].map((name) =>
       [
         { [name]: 1 },
@@ -179,12 +169,7 @@ for (
         `${CREATE} option '${name}' is unknown: valid options are ${OPTIONS}`,
       ] as const
     ),
-    [null, TypeError, `${CREATE} 'options' must be an object: current value is null`],
-    [
-      5,
-      TypeError,
-      `${CREATE} 'options' must be an object: current type is 'number', pass { ttlMs: 5 } for a TTL`,
-    ],
+    [null, TypeError, `${CREATE} 'options' must be an object: current type is 'null'`],
   ] as const
 ) {
   Deno.test(`createRedlock() refuses ${Deno.inspect(options)}`, () => {

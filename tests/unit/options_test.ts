@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { LockOptions, type RedlockOptions, TTL_MS_MAX, TTL_MS_MIN } from "../../src/options.ts";
+import { typeOf } from "../../src/validate.ts";
 
 const DEFAULTS = {
   ttlMs: 30_000,
@@ -124,15 +125,10 @@ for (const [name, [within, ...rules]] of Object.entries(RANGES)) {
       for (const value of outside) {
         const reason = `'${name}' ${rule}: current value is ${value}`;
         assertRefused({ [name]: value }, RangeError, reason);
-        const message = `Cannot create lock client as ${reason}`;
-        assertEquals(
-          assertThrows(() => resolve({}, { [name]: value }), RangeError).message,
-          message,
-        );
       }
     }
     for (const value of ["1", null, {}, 1n, true]) {
-      const reason = `'${name}' must be a number: current type is '${typeof value}'`;
+      const reason = `'${name}' must be a number: current type is '${typeOf(value)}'`;
       assertRefused({ [name]: value }, TypeError, reason);
     }
   });
@@ -189,7 +185,7 @@ for (
 ) {
   Deno.test(`LockOptions refuses ${name} if it is no ${kind}`, () => {
     for (const value of values) {
-      const reason = `'${name}' must be a ${kind}: current type is '${typeof value}'`;
+      const reason = `'${name}' must be a ${kind}: current type is '${typeOf(value)}'`;
       assertRefused({ [name]: value }, TypeError, reason);
     }
   });
@@ -198,7 +194,8 @@ for (
 Deno.test("LockOptions refuses what is no signal, unknown options, and options that are no object", () => {
   const polyfill = { aborted: false, addEventListener() {}, removeEventListener() {} };
   for (const signal of [{}, null, new AbortController(), polyfill]) {
-    assertRefused({ signal }, TypeError, "'signal' must be an AbortSignal");
+    const reason = `'signal' must be an AbortSignal: current type is '${typeOf(signal)}'`;
+    assertRefused({ signal }, TypeError, reason);
   }
   for (
     const name of ["ttl", "retryCount", "toString", "constructor", "hasOwnProperty", "validityMs"]
@@ -207,8 +204,8 @@ Deno.test("LockOptions refuses what is no signal, unknown options, and options t
     assertRefused({ [name]: 1 }, TypeError, reason);
   }
   for (const options of [null, "ttlMs", true, () => {}]) {
-    const current = options === null ? "value is null" : `type is '${typeof options}'`;
-    assertRefused(options, TypeError, `'options' must be an object: current ${current}`);
+    const reason = `'options' must be an object: current type is '${typeOf(options)}'`;
+    assertRefused(options, TypeError, reason);
   }
   const hint = "current type is 'number', pass { ttlMs: 5 } for a TTL";
   assertRefused(5, TypeError, `'options' must be an object: ${hint}`);
@@ -242,7 +239,8 @@ Deno.test("LockOptions gives calls with equal options one object, and others the
 });
 
 Deno.test("LockOptions refuses a prefix of keys with a lone surrogate", () => {
-  const reason = "'keyPrefix' must be well-formed Unicode, without lone surrogates";
+  const reason =
+    "'keyPrefix' must be well-formed Unicode, without lone surrogates: current type is 'string'";
   for (const keyPrefix of ["\ud800", "app\udc00:", "\udc00\ud800"]) {
     assertRefused({ keyPrefix }, TypeError, reason);
   }

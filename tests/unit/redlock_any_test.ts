@@ -131,7 +131,11 @@ Deno.test("an attempt that got its key on too few nodes is undone, and its ticke
 
 const REFUSED = [
   ["a", TypeError, "'resource' must be an array if 'any' is true"],
-  [[], TypeError, "'resource' must be a non-empty string or a non-empty array of them"],
+  [
+    [],
+    TypeError,
+    "'resource' must be a non-empty string or a non-empty array of them: current type is 'Array'",
+  ],
   [["a", "a"], TypeError, 'resource "a" is listed twice'],
   [
     Array.from({ length: 53 }, (_, index) => `${index}`),

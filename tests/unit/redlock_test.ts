@@ -9,13 +9,17 @@ import {
 import { publishedNode } from "../../src/nodes/published_node.ts";
 import type { LockNode } from "../../src/quorum/lock_node.ts";
 import { NODES_MAX } from "../../src/client_nodes.ts";
+import type { RedlockOptions } from "../../src/options.ts";
 import { Redlock } from "../../src/redlock.ts";
+import { typeOf } from "../../src/validate.ts";
 import { Cluster, test, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";
 
-const NOT_ARRAY = "'nodes' must be a non-empty array";
-const NOT_NODES = "'nodes' must contain only objects that implement LockNode: " +
-  "createRedlock() takes addresses, and commandNode() a client";
+const notNodes = (type: string) =>
+  "'nodes' must be a non-empty array of objects that implement LockNode: " +
+  `current type is '${type}'; createRedlock() takes addresses, and commandNode() a client`;
+const NOT_NODES = notNodes("Array");
 
+const NO_COPY = "neither a Proxy of one nor one of another copy of this package will do";
 const HALF = { name: "n", acquire() {}, extend() {}, inspect() {} };
 
 /** Nodes that no client has. */
@@ -25,9 +29,9 @@ function nodesOf(count: number): LockNode[] {
 
 for (
   const [what, nodes, Class, reason] of [
-    ["no nodes", [], TypeError, NOT_ARRAY],
-    ["a text in place of nodes", "n", TypeError, NOT_ARRAY],
-    ["undefined in place of nodes", undefined, TypeError, NOT_ARRAY],
+    ["no nodes", [], TypeError, NOT_NODES],
+    ["a text in place of nodes", "n", TypeError, notNodes("string")],
+    ["undefined in place of nodes", undefined, TypeError, notNodes("undefined")],
     ["an empty object among nodes", [{}], TypeError, NOT_NODES],
     ["null among nodes", [null], TypeError, NOT_NODES],
     ["an address among nodes", ["redis://h"], TypeError, NOT_NODES],
@@ -37,7 +41,7 @@ for (
     ["one node twice", Array(2).fill(nodesOf(1)[0]), TypeError, "two nodes have the name node0"],
     [
       "too many nodes",
-      Array(NODES_MAX + 1).fill({}),
+      Array(NODES_MAX + 1).fill(HALF),
       RangeError,
       "'nodes' must have at most 31 elements: current value is 32",
     ],
@@ -70,8 +74,8 @@ Deno.test("Redlock keeps its own copy of nodes and options, and runs on the runt
 
 test("every call refuses a resource that is no non-empty string, and asks nobody", async (cluster) => {
   const { redlock } = cluster;
-  const acquire =
-    "Cannot acquire lock as 'resource' must be a non-empty string or a non-empty array of them";
+  const acquire = (type: string) =>
+    `Cannot acquire lock as 'resource' must be a non-empty string or a non-empty array of them: current type is '${type}'`;
   for (
     const [call, message] of [
       ...[[], "", ["a", ""]].flatMap((resource) =>
@@ -79,17 +83,24 @@ test("every call refuses a resource that is no non-empty string, and asks nobody
           () => redlock.acquire(resource),
           () => redlock.tryAcquire(resource),
           () => redlock.using(resource, () => {}),
-        ].map((call) => [call, acquire] as const)
+        ].map((call) => [call, acquire(typeOf(resource))] as const)
       ),
       ...["", ["a"], undefined].map((resource) =>
         [
           () => redlock.inspect(resource as string),
-          "Cannot inspect lock as 'resource' must be a non-empty string",
+          `Cannot inspect lock as 'resource' must be a non-empty string: current type is '${
+            typeOf(resource)
+          }'`,
         ] as const
       ),
       [
         () => redlock.using("a", undefined, undefined as unknown as () => void),
-        "Cannot acquire lock as 'routine' must be a function",
+        "Cannot acquire lock as 'routine' must be a function: current type is 'undefined'",
+      ],
+      [
+        // whose options must not be ignored
+        () => redlock.using("a", (() => {}) as RedlockOptions, { ttlMs: 1_000 } as never),
+        "Cannot acquire lock as 'routine' must be a function: current type is 'Object'",
       ],
     ] as const
   ) {
@@ -154,7 +165,9 @@ for (
       const { message } = await assertRejects<TypeError>(call, TypeError);
       assertEquals(
         message,
-        `Cannot ${attempt} as it needs a Redlock of this copy of the package: no Proxy of one, and no method without its client`,
+        `Cannot ${attempt} as 'redlock' must be a Redlock: current type is '${typeOf(target)}'; ${
+          target ? NO_COPY : "call methods on their client"
+        }`,
       );
     }
     await redlock.close();

@@ -26,11 +26,14 @@ Deno.test("checkResources() takes as many resources as one lock may have", () =>
 });
 
 Deno.test("checkResources() refuses what is no non-empty string, twice the same, and text that is not well-formed", () => {
-  const unformed = "'resource' must be well-formed Unicode, without lone surrogates";
+  const unformed =
+    "'resource' must be well-formed Unicode, without lone surrogates: current type is 'string'";
   for (
     const [reason, ...resources] of [
-      [NOT_STRINGS, "", [""], ["a", ""], 5, null, undefined, ["a", 5]],
-      [NOT_STRINGS, []],
+      [`${NOT_STRINGS}: current type is 'string'`, ""],
+      [`${NOT_STRINGS}: current type is 'Array'`, [], [""], ["a", ""], ["a", 5]],
+      [`${NOT_STRINGS}: current type is 'undefined'`, undefined],
+      [`${NOT_STRINGS}: current type is 'Promise'`, Promise.resolve("a")],
       ['resource "a" is listed twice', ["a", "a"]],
       ['resource "b" is listed twice', ["a", "b", "c", "b", "a"]],
       [unformed, "\ud800", ["a", "b\udc00"]],

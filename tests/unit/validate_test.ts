@@ -36,11 +36,22 @@ for (const [wanted, rule, allows] of RULES) {
 
   Deno.test(`${what} refuses what is no number by its type, without showing it`, () => {
     for (
-      const value of ["1", 1n, null, undefined, true, new Number(1), Symbol("one"), () => 1]
+      const [value, type] of [
+        ["1", "string"],
+        [1n, "bigint"],
+        [null, "null"],
+        [undefined, "undefined"],
+        [true, "boolean"],
+        [new Number(1), "Number"],
+        [Promise.resolve(1), "Promise"],
+        [{}, "Object"],
+        [Symbol("one"), "symbol"],
+        [() => 1, "function"],
+      ] as const
     ) {
       assertEquals(
         assertThrows(() => check("acquire lock", "waitMs", value, wanted), TypeError).message,
-        `Cannot acquire lock as 'waitMs' must be a number: current type is '${typeof value}'`,
+        `Cannot acquire lock as 'waitMs' must be a number: current type is '${type}'`,
       );
     }
   });

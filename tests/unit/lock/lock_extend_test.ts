@@ -52,9 +52,9 @@ test.locked("Lock.extend() refuses options of a wrong type or out of range, and 
         TypeError,
         "'options' must be an object: current type is 'number', pass { ttlMs: 5000 } for a TTL",
       ],
-      [null, TypeError, "'options' must be an object: current value is null"],
+      [null, TypeError, "'options' must be an object: current type is 'null'"],
       [{ ttl: 5_000 }, TypeError, "option 'ttl' is unknown: valid options are ttlMs, signal"],
-      [{ signal: {} }, TypeError, "'signal' must be an AbortSignal"],
+      [{ signal: {} }, TypeError, "'signal' must be an AbortSignal: current type is 'Object'"],
     ] as const
   ) {
     const error = await assertRejects(() => lock.extend(options as ExtendOptions));

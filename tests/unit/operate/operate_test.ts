@@ -14,9 +14,12 @@ for (const [attempt, call] of Object.entries(CALLS)) {
     const { redlock } = new Cluster();
     for (const wrong of [undefined, {}, Object.create(Redlock.prototype), new Proxy(redlock, {})]) {
       const error = await assertRejects(() => call(wrong as Redlock), TypeError);
+      const [type, hint] = wrong
+        ? ["Object", "neither a Proxy of one nor one of another copy of this package will do"]
+        : ["undefined", "call methods on their client"];
       assertEquals(
         error.message,
-        `Cannot ${attempt} as it needs a Redlock of this copy of the package: no Proxy of one, and no method without its client`,
+        `Cannot ${attempt} as 'redlock' must be a Redlock: current type is '${type}'; ${hint}`,
       );
     }
   });

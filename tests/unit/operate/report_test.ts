@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import {
   formatHealthReport,
   type HealthReport,
@@ -46,6 +46,12 @@ Deno.test("formatHealthReport() writes a table of the nodes, and what to do", ()
     "warning NODE_UNREACHABLE: 1 of 3 nodes cannot be asked",
     "  See to it",
   ]);
+});
+
+Deno.test("formatHealthReport() refuses a report that nobody has awaited", () => {
+  const { message } = assertThrows(() => formatHealthReport(Promise.resolve() as never), TypeError);
+  const rule = "'report' must be what check() resolves to";
+  assertEquals(message, `Cannot format report as ${rule}: current type is 'Promise'`);
 });
 
 Deno.test("formatHealthReport() says so where nothing was found", () => {

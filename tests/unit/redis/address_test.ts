@@ -129,7 +129,9 @@ for (
 /** Shown in place of an address of which nothing can be shown. */
 const PLACE = "addresses[2]";
 const ENCODED = "its credentials must be percent-encoded: they contain";
-const TYPE = "it must be a string, a URL or an object with a 'host': current type is";
+const FORMS = "it must be a string, a URL or an object with a 'host'";
+const TYPE = `${FORMS}: current type is`;
+const OVER_HTTP = "over HTTP, lock by upstashNode() of @hasp/redlock/upstash";
 const USE_CLIENT = "lock on your client instead, with commandNode() of @hasp/redlock/nodes";
 const IS_CLIENT =
   `it is a client: pass the URL or the options that the client was made from, or ${USE_CLIENT}`;
@@ -141,7 +143,6 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
   "its scheme is missing: it must begin with 'redis://', without quotes": [
     ['"redis://:hunter2@host:6379"', "host:6379"],
     ["'redis://host'"],
-    [""],
     ["hunter2"],
     ["10.0.0.1:6379", "10.0.0.1:6379"],
     ["localhost:6379", "localhost:6379"],
@@ -151,6 +152,8 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
     ["redis:/host"],
     ["redis:\\\\localhost"],
   ],
+  "it is empty: it must begin with 'redis://', without quotes": [[""]],
+  "its scheme is missing: it must begin with 'redis+unix://', without quotes": [["/tmp/r.sock"]],
   "it is not a URL such as 'redis://10.0.0.1:6379'": [
     ["redis://:hunter2@"],
     ["redis://:hunter2"],
@@ -224,12 +227,12 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
     ["redis+unix:///a?database=1"],
     ["redis+unix:///a#1"],
   ],
-  [`${SCHEMES}: current value is 'http'; over HTTP, lock by upstashNode()`]: [[
+  [`${SCHEMES}: current value is 'http'; ${OVER_HTTP}`]: [[
     "http://user:hunter2@host",
     "http://host",
   ]],
   [`${SCHEMES}: current value is 'ftp'`]: [["ftp://host", "ftp://host"]],
-  "its host contains a character that is not valid in a host name": [
+  "its host must be a name or an IP address, without a scheme and a port": [
     [{ host: "a/b" }],
     [{ host: "hunter2@b" }],
     [{ host: "a%41" }],
@@ -248,13 +251,22 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
   "the settings in its 'tls' must be in the option 'tls' instead": [
     [{ host: "h", tls: { rejectUnauthorized: false } }],
   ],
-  "it has neither a 'host' nor a 'path' (nodes go to new Redlock())": [
+  [`${FORMS}: nodes go to new Redlock()`]: [
     [{ name: "a", acquire() {}, extend() {}, release() {}, inspect() {} }],
-    [{}],
-    [{ port: 6379, password: "hunter2" }],
-    [{ socket: { host: "h" } }],
-    [{ url: "redis://:hunter2@h" }],
   ],
+  [`${FORMS}: its 'host' is undefined`]: [[{}], [{ port: 6379, password: "hunter2" }]],
+  [`${FORMS}: its 'host' is empty`]: [[{ host: "", port: 6379 }]],
+  [`${FORMS}: ${OVER_HTTP}`]: [
+    [{ url: "https://h", token: "hunter2" }],
+    [{ get() {}, evalsha() {} }],
+  ],
+  [`${FORMS}: pass its 'url'`]: [[{ url: "redis://:hunter2@h" }]],
+  [`${FORMS}: pass its 'connection'`]: [[{ connection: { host: "h", password: "hunter2" } }]],
+  [`${FORMS}: pass its 'addresses'`]: [[{ addresses: ["redis://:hunter2@h"] }]],
+  [`${FORMS}: pass its 'address'`]: [[{ address: "redis://:hunter2@h" }]],
+  [`${FORMS}: move 'host' and 'port' out of its 'socket'`]: [[{ socket: { host: "h" } }]],
+  [`${FORMS}: its 'hostname' must be named 'host'`]: [[{ hostname: "h" }]],
+  [`${FORMS}: await it`]: [[Promise.resolve("redis://h")]],
   "its 'host' must be a string": [[{ host: 5 }]],
   "URI malformed": [[{ host: "\ud800" }]],
   "its 'password' must be a string": [[{ host: "h", password: 12345 }]],

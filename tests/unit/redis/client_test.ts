@@ -87,7 +87,11 @@ for (const signal of [{}, { addEventListener() {} }, "abort"]) {
   test.open(`RedisClient.send() refuses ${JSON.stringify(signal)} as a signal`, async ({ client }) => {
     const call = () => client.send(["PING"], { signal: signal as unknown as AbortSignal });
     const { message } = await assertRejects(call, TypeError);
-    assertEquals(message, "Cannot send command as 'signal' must be an AbortSignal");
+    const type = typeof signal === "string" ? "string" : "Object";
+    assertEquals(
+      message,
+      `Cannot send command as 'signal' must be an AbortSignal: current type is '${type}'`,
+    );
   });
 }
 
