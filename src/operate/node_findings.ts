@@ -6,7 +6,7 @@
 import type { Finding, FindingCode, NodeHealth, Severity } from "./report.ts";
 import { printable } from "../printable.ts";
 import type { Settings } from "../options.ts";
-import { UNCONNECTED } from "../quorum/node_diagnosis.ts";
+import { SILENT, UNCONNECTED } from "../quorum/node_diagnosis.ts";
 
 /** A problem of one node; the predicate follows its name. */
 type Problem = readonly [FindingCode, Severity, predicate: string, advice: string];
@@ -137,6 +137,7 @@ const REFUSAL_ADVICE: ReadonlyMap<string, string> = new Map([
   ["MISCONF", "Make room on the server's disk"],
   ["READONLY", INDEPENDENT],
   ["ERR", "Use no Sentinel, and take rename-command out of the server's configuration"],
+  [SILENT, "End CLIENT PAUSE, or wait until a failover of the service is over"],
   [UNCONNECTED, "Raise maxclients, or end connections that are not needed"],
 ]);
 

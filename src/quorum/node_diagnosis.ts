@@ -9,6 +9,8 @@
  * which a subscription needs.
  */
 export const UNCONNECTED = "no further connection";
+/** The same, if the server gives no reply to the command, although it answers others. */
+export const SILENT = "no reply";
 
 /**
  * What a node reports about itself, as plain data. A field is missing if the node did not report it

@@ -11,7 +11,7 @@
  *
  * @module
  */
-import { type NodeDiagnosis, UNCONNECTED } from "../quorum/node_diagnosis.ts";
+import { type NodeDiagnosis, SILENT, UNCONNECTED } from "../quorum/node_diagnosis.ts";
 import type { QuorumNode } from "../quorum/quorum_node.ts";
 import { ProtocolError, ReplyError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
@@ -131,8 +131,8 @@ const IN_SCRIPTS = "in scripts";
 const BY_ENDING = "ends the connection";
 /** Error prefixes of a server that is up but cannot serve; treated as unreachable. */
 const UNSERVING_PREFIXES: readonly string[] = ["NOAUTH", "LOADING", "BUSY"];
-/** The share of its time after which a diagnosis waits no longer for the further connections. */
-const FURTHER_SHARE = 0.75;
+/** The share of its time after which a diagnosis does without the replies that are missing. */
+const REPLIES_SHARE = 0.75;
 
 /** The values of `role` in `INFO`. */
 const ROLES: ReadonlyMap<string, NodeDiagnosis["role"]> = new Map([
@@ -165,6 +165,8 @@ const RUN_ID_COMMAND: readonly string[] = ["INFO", "server"];
 interface Replies {
   /** By the name of the command. */
   readonly byCommand: ReadonlyMap<string, Reply>;
+  /** The first of the commands that locks need and that has no reply. */
+  readonly silent: string | undefined;
   /** By the monotonic clock. */
   readonly askedAtMs: number;
   readonly roundTripMs: number;
@@ -176,8 +178,8 @@ interface Replies {
  * Asks a server about itself.
  *
  * @param node The node on it.
- * @param timeoutMs How long the caller waits, in milliseconds. What the further connections have
- * not shown after three quarters of it is missing in the result.
+ * @param timeoutMs How long the caller waits, in milliseconds. What a server that answers `INFO`
+ * has not shown after three quarters of it is missing in the result.
  * @param key A key that is missing, to try commands on.
  * @throws {RedisError} If the server cannot be reached, or cannot serve now.
  */
@@ -187,12 +189,12 @@ export async function diagnose(
   key: string,
 ): Promise<NodeDiagnosis> {
   const { connection, server: { wheel, thirdParty } } = node;
-  const replies = await repliesOfOneThatAnswers(node, key);
+  const replies = await repliesOfOneThatAnswers(node, key, timeoutMs * REPLIES_SHARE);
   const unserving = [...replies.byCommand.values()].find((reply) =>
     reply instanceof ReplyError && UNSERVING_PREFIXES.includes(reply.prefix)
   );
   if (unserving) throw unserving;
-  const limitMs = replies.askedAtMs + timeoutMs * FURTHER_SHARE - wheel.clock.monotonicMs();
+  const limitMs = replies.askedAtMs + timeoutMs * REPLIES_SHARE - wheel.clock.monotonicMs();
   const [[first, subscribed], [second]] = await Promise.all([
     // The client of others may have one connection for all.
     askAnother(node, [RUN_ID_COMMAND, ...thirdParty ? [] : [["SUBSCRIBE", CHANNEL]]], limitMs),
@@ -205,9 +207,13 @@ export async function diagnose(
  * The node's own connection is given up for a moment if it led to a replica: then another one shows
  * what is there.
  */
-async function repliesOfOneThatAnswers(node: RedisNode, key: string): Promise<Replies> {
+async function repliesOfOneThatAnswers(
+  node: RedisNode,
+  key: string,
+  limitMs: number,
+): Promise<Replies> {
   const { connection, server: { wheel } } = node;
-  const ask = (connection: CommandSender) => repliesOf(connection, wheel, commandsOn(key));
+  const ask = (connection: CommandSender) => repliesOf(connection, wheel, commandsOn(key), limitMs);
   try {
     return await ask(connection);
   } catch (error) {
@@ -217,11 +223,14 @@ async function repliesOfOneThatAnswers(node: RedisNode, key: string): Promise<Re
   }
 }
 
+/** The replies within the limit; those to the first two commands however late they come. */
 async function repliesOf(
   connection: CommandSender,
-  { clock }: TimerWheel,
+  wheel: TimerWheel,
   commands: readonly (readonly string[])[],
+  limitMs: number,
 ): Promise<Replies> {
+  const { clock } = wheel;
   // The first connection is ready at some moment before its first reply, so the round trip of the
   // second is measured.
   if (connection.readyAtMs === Infinity) await repliesTo(connection, [["TIME"]]);
@@ -230,9 +239,18 @@ async function repliesOf(
   const timed = repliesTo(connection, [["TIME"]]).then(([time]) => {
     return { time, wallMs: clock.wallMs(), roundTripMs: clock.monotonicMs() - askedAtMs };
   });
-  const [{ time, ...times }, replies] = await Promise.all([timed, repliesTo(connection, commands)]);
-  const byCommand = new Map(commands.map(([name], index) => [name, textReply(replies[index])]));
-  return { ...times, askedAtMs, byCommand: byCommand.set("TIME", textReply(time)) };
+  const byCommand = new Map<string, Reply>();
+  const answered = commands.map(async (command) => {
+    const [reply] = await repliesTo(connection, [command]);
+    byCommand.set(command[0], textReply(reply));
+  });
+  const all = Promise.all(answered);
+  all.catch(() => {}); // it is awaited below
+  const [{ time, ...times }] = await Promise.all([timed, answered[0]]);
+  const leftMs = askedAtMs + limitMs - clock.monotonicMs();
+  await Promise.race([all, settledWithin(wheel, all, leftMs)]);
+  const silent = commands.find(([name]) => name !== "CONFIG" && !byCommand.has(name))?.[0];
+  return { ...times, askedAtMs, byCommand: byCommand.set("TIME", textReply(time)), silent };
 }
 
 /** Opens one more connection for a question, unless the node is closed, and closes it. */
@@ -277,7 +295,7 @@ function diagnosisOf(
   infos: readonly (Reply | undefined)[],
   subscribed: Reply | undefined,
 ): NodeDiagnosis {
-  const { byCommand, roundTripMs, wallMs } = replies;
+  const { byCommand, silent, roundTripMs, wallMs } = replies;
   const timeMs = timeReplyMs(byCommand.get("TIME"));
   // The server read its clock between question and reply; the middle is the best guess.
   const middleMs = wallMs - roundTripMs / 2;
@@ -285,6 +303,7 @@ function diagnosisOf(
   const config = byCommand.get("CONFIG");
   const tried = [...byCommand].filter(([command]) => command !== "GET");
   const refused = Object.fromEntries(refusals([...tried, ["SUBSCRIBE", subscribed]]));
+  if (silent) refused[silent] = SILENT; // those behind it wait for its reply
   if (subscribed === null) {
     const [info] = infos;
     if (typeof info === "string") refused.SUBSCRIBE = BY_ENDING;

@@ -27,7 +27,9 @@ export default {
       const found = await fetch(result, { signal });
       await found.body?.cancel();
       if (found.ok) return false;
-      await fetch(result, { method: "PUT", body: "done", signal }).then((it) => it.text());
+      const stored = await fetch(result, { method: "PUT", body: "done", signal });
+      await stored.body?.cancel();
+      if (!stored.ok) throw new Error(`The store answered ${stored.status}`);
       return true;
     });
     return Response.json({ id, done }, { status: done ? 201 : 200 });

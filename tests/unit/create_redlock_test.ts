@@ -134,12 +134,6 @@ Deno.test("createRedlock() refuses what is no address, names its place, and show
         "redis://h:0",
         "its port must be an integer from 1 to 65535",
       ],
-      [
-        "",
-        "addresses[1]",
-        "it is empty: it must begin with 'redis://', without quotes",
-      ],
-      [6379, "addresses[1]", `${FORMS}: current type is 'number'`],
       [undefined, "addresses[1]", `${FORMS}: current type is 'undefined'`],
     ] as const
   ) {

@@ -21,14 +21,11 @@ const BAD: readonly (readonly [options: unknown, reason: string])[] = [
   [5, "'options' must be an object: current type is 'number'"],
   [{ timeoutMs: 5 }, `option 'timeoutMs' is unknown: valid options are ${NAMES}`],
   [{ connectTimeoutMs: 0 }, `'connectTimeoutMs' ${TIMEOUT} 0`],
-  [{ connectTimeoutMs: NaN }, `'connectTimeoutMs' ${TIMEOUT} NaN`],
   [{ connectTimeoutMs: "1" }, "'connectTimeoutMs' must be a number: current type is 'string'"],
   [{ stallTimeoutMs: -1 }, `'stallTimeoutMs' ${LIMIT} -1`],
   [{ replyTimeoutMs: 0 }, `'replyTimeoutMs' ${LIMIT} 0`],
   [{ replyBytesMax: 0 }, `'replyBytesMax' ${LIMIT} 0`],
   [{ replyElementsMax: -1 }, `'replyElementsMax' ${LIMIT} -1`],
-  [{ replyElementsMax: NaN }, `'replyElementsMax' ${LIMIT} NaN`],
-  [{ replyElementsMax: "9" }, "'replyElementsMax' must be a number: current type is 'string'"],
   [{ tls: null }, "'tls' must be an object: current type is 'null'"],
   [{ tls: "x" }, "'tls' must be an object: current type is 'string'"],
   [{ tls: { caCerts: PEM } }, `${CA_CERTS} 'string'`],
@@ -48,7 +45,6 @@ const BAD: readonly (readonly [options: unknown, reason: string])[] = [
   ],
   [{ connect: {} }, "'connect' must be a function: current type is 'Object'"],
   [{ credentials: "pw" }, "'credentials' must be a function: current type is 'string'"],
-  [{ clientName: 5 }, "'clientName' must be a string: current type is 'number'"],
   ...["a b", "", "a\n", "é"].map((clientName) => {
     return [{ clientName }, `${CLIENT_NAME} ${JSON.stringify(clientName)}`] as const;
   }),

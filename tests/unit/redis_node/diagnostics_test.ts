@@ -257,6 +257,14 @@ test("diagnose() reports that a server accepts no further connection for a subsc
   assertEquals((await bench.diagnosis)!.refused, { SUBSCRIBE: "no further connection" });
 });
 
+test("diagnose() reports the rest if the server holds up what writes, and the command that waits", async (bench) => {
+  const { TIME, INFO, CONFIG } = REPLIES;
+  await bench.answer(TIME + INFO + CONFIG);
+  await bench.clock.advance(750);
+  const { markerAgeMs: _, ...rest } = WHOLE;
+  assertEquals(await bench.diagnosis, { ...rest, refused: { SET: "no reply" } });
+});
+
 test("diagnose() opens no further connection once its time is over", async (bench) => {
   await bench.clock.advance(750);
   assertEquals(await bench.further({ TIME: time(WALL_S, 375_000) }), []);
