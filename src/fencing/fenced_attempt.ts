@@ -22,7 +22,7 @@ const RAISES_MAX = 8;
  * token once a quorum has counted alike.
  * @param settings The settings of the call.
  */
-export async function settleToken(round: Round, settings: Settings): Promise<void> {
+export async function agreeByRaising(round: Round, settings: Settings): Promise<void> {
   const { signal, nodeTimeoutMs, validityMs } = settings;
   const { nodeSet, nodeSet: { wheel: { clock } } } = round;
   const counts = round.counts!;

@@ -113,7 +113,7 @@ export function agreeOnToken(
   let agreed = 0;
   for (const answer of answers) {
     if (answer === undefined || answer < token) continue;
-    // mutation: token-settled-by-lower-counters
+    // mutation: token-agreed-by-lower-counters
     if (answer > token) agreed = 0;
     token = answer;
     agreed++;

@@ -76,7 +76,7 @@
  */
 import { QuorumError, type RedlockError } from "../errors.ts";
 import { emit } from "../events.ts";
-import { settleToken } from "../fencing/fenced_attempt.ts";
+import { agreeByRaising } from "../fencing/fenced_attempt.ts";
 import { counterHint } from "../fencing/token.ts";
 import { Round, ROUNDS_MAX } from "../quorum/round.ts";
 import { CONNECTING_MS_MAX, type RequestDetails } from "../quorum/quorum_node.ts";
@@ -119,7 +119,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       const timeoutMs = Math.min(settings.nodeTimeoutMs, settings.validityMs);
       // step 2: until votes are decided
       await round.ask(call.adopts ? "adopt" : "acquire", timeoutMs, settings.signal);
-      if (round.counts) await settleToken(round, settings);
+      if (round.counts) await agreeByRaising(round, settings);
       attemptGate.leave();
       held = conclude(call, round);
       if (held) break;

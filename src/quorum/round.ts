@@ -226,7 +226,7 @@ export class Round extends TimerEntry implements QuorumRequest {
   get decision(): "open" | "granted" | "refused" {
     const { granted, pending, nodeSet: { quorum } } = this;
     if (granted >= quorum) return "granted";
-    // mutation: settled-by-grants-alone
+    // mutation: decided-by-grants-alone
     return granted + pending < quorum ? "refused" : "open";
   }
 

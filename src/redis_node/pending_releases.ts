@@ -10,17 +10,10 @@
  */
 import { FAILED, UNSENT } from "../quorum/outcome.ts";
 import { type QuorumNode, type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
+import { backoffMs, SERVER_BACKOFF } from "../time/backoff.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 import type { CommandSender, ServerAccess } from "./command_sender.ts";
 import type { Release } from "./scripts/script.ts";
-
-/**
- * How long a release waits that the server refused for the moment, in milliseconds; doubled each
- * time.
- */
-const RETRY_DELAY_MS = 100;
-/** Longest such delay, in milliseconds. */
-const RETRY_DELAY_MS_MAX = 1_600;
 
 /** Those that are not needed are dropped when so many were added, or more if many are kept. */
 const SWEEP_STEP = 1_000;
@@ -47,7 +40,8 @@ export class PendingReleases {
   /** How many were added since those that are not needed were last dropped. */
   #added = 0;
   #timer: TimerEntry | undefined;
-  #delayMs = RETRY_DELAY_MS;
+  /** How many delays there were since the server took one, or the connection was made. */
+  #delays = 0;
 
   /** @param node The node, which releases. */
   constructor(node: ReleasingNode) {
@@ -67,7 +61,7 @@ export class PendingReleases {
 
   /** Sends every release: the server has taken one, or there is another connection. */
   sendAll(): void {
-    this.#delayMs = RETRY_DELAY_MS;
+    this.#delays = 0;
     this.#node.server.wheel.cancel(this.#timer);
     this.#sendOldest(Infinity);
   }
@@ -87,13 +81,13 @@ export class PendingReleases {
   /** Sends one of them after a delay: a server that refuses is not asked by all. */
   #askLater(): void {
     if (this.#timer?.scheduled) return;
-    this.#timer = this.#node.server.wheel.after(this.#delayMs, () => {
+    const { wheel } = this.#node.server;
+    this.#timer = wheel.after(backoffMs(wheel.random, SERVER_BACKOFF, this.#delays++), () => {
       if (!this.#node.connection.open) return; // the next connection sends all
       this.#dropNeedless();
       this.#sendOldest(1);
       if (this.#releases.length > 0) this.#askLater();
     });
-    this.#delayMs = Math.min(2 * this.#delayMs, RETRY_DELAY_MS_MAX);
   }
 
   #sendOldest(count: number): void {

@@ -49,7 +49,7 @@ import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
 import { inspectKey } from "./inspect_key.ts";
 import { PendingReleases } from "./pending_releases.ts";
-import { explained, isDemoted, isTransient, isWrongType, UNKNOWN_SCRIPT } from "./refusals.ts";
+import { explained, isDemoted, isWrongType, UNKNOWN_SCRIPT } from "./refusals.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
 import { RestartGuard, type WithheldVote } from "./restart_guard.ts";
 import { ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
@@ -334,7 +334,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
       if (!wrongType) this.#subscription?.onRefused(reply);
       return this.#ask(acquireOperation(request, false), request, nodeIndex);
     }
-    if (kind === "release" && isTransient(reply)) this.#pendingReleases.add(request);
+    const isTransient = !wrongType && !reply.permanent; // the server may take it later
+    if (kind === "release" && isTransient) this.#pendingReleases.add(request);
     request.answer(nodeIndex, FAILED, reply);
     if (isDemoted(reply)) this.connection.leave(reply);
   }

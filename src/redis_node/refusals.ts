@@ -61,8 +61,3 @@ export function isDemoted(error: unknown): error is ReplyError {
 export function isWrongType({ message }: ReplyError): boolean {
   return message.includes(WRONG_TYPE);
 }
-
-/** Whether the server may take the same command later. */
-export function isTransient(reply: ReplyError): boolean {
-  return !isWrongType(reply) && !reply.permanent;
-}

@@ -22,8 +22,9 @@ export interface Backoff {
 }
 
 /**
- * That of a server that was lost. A second, so that one that is back just before a TTL of two ends
- * is noticed in time; a thousand clients then ask a dead server 1 300 times a second.
+ * That of a server that was lost, or refuses for the moment. A second, so that one that is back
+ * just before a TTL of two ends is noticed in time; a thousand clients then ask a dead server 1 300
+ * times a second.
  */
 export const SERVER_BACKOFF: Backoff = { retryDelayMs: 50, retryDelayMaxMs: 1_000, jitter: 0.5 };
 

@@ -73,8 +73,10 @@ for (const options of [{}, { fencing: true }] satisfies RedlockOptions[]) {
     await using taker = createRedlock(servers.urls, { ttlMs: 2 * TTL_MS, ...options });
     for (const redlock of [giver, taker]) await warmUp(redlock, servers);
     const given = await giver.acquire(["a", "b"]);
-    // The counters of the nodes do not agree, so that they are raised to one token.
-    if (options.fencing) await servers[0].command("SET", "hasp:fence:a", given.fencingToken! + 5);
+    // The counters of no two nodes agree, so that they are raised to one token.
+    for (const index of options.fencing ? servers.keys() : []) {
+      await servers[index].command("SET", "hasp:fence:a", given.fencingToken! + 5 * index);
+    }
     await fill(servers);
     await assertFull(taker);
     const stop = new AbortController();

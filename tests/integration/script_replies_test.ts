@@ -1,7 +1,8 @@
 /** What scripts reply, and do, where a key or a queue is not as their callers left it. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { ADOPT, GIVE_BACK } from "../../src/redis_node/scripts/adopt.ts";
-import { RAISE } from "../../src/redis_node/scripts/fencing.ts";
+import { ACQUIRE_COUNTED, RAISE } from "../../src/redis_node/scripts/fencing.ts";
+import { ACQUIRE_SHARED, EXTEND_SHARED, KEEP } from "../../src/redis_node/scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import type { Script } from "../../src/redis_node/scripts/script.ts";
 import type { QueryValue } from "../support/query.ts";
@@ -32,10 +33,10 @@ const CASES: Record<string, Case> = {
     run: [GIVE_BACK, "2 a b v old", 1],
     after: ["MGET a b", ["old", "old"]],
   },
-  "GIVE_BACK leaves a key alone that another holds": {
-    before: ["SET a w PX 9000", "SET b v PX 9000"],
-    run: [GIVE_BACK, "2 a b v old", 0],
-    after: ["MGET a b", ["w", "old"]],
+  "GIVE_BACK leaves keys alone that others hold, whatever is there": {
+    before: ["SET a w PX 9000", "RPUSH list v", "SET b v PX 9000"],
+    run: [GIVE_BACK, "3 a list b v old", 0],
+    after: ["MGET a list b", ["w", null, "old"]],
   },
   "ADOPT does nothing if the first key is missing": {
     before: ["SET b v PX 9000"],
@@ -115,8 +116,26 @@ for (
 
 test("scripts reply the error about a key or a counter", async ([server]) => {
   await server.command("RPUSH", "list", "v");
-  await server.command("MSET", "a", "v", "hasp:fence:a", "text");
+  await server.command("MSET", "a", "v", "hasp:fence:a", "text", "hasp:fence:c", "text");
   const run = (script: Script, ...args: string[]) => server.command("EVAL", script.source, ...args);
   await assertRejects(() => run(RELEASE_QUEUED, "2", "list", "b", "v"), Error, "WRONGTYPE");
   await assertRejects(() => run(RAISE, "1", "a", "v", "5"), Error, "no fencing counter");
+  const counting = () => run(ACQUIRE_COUNTED, "1", "c", "v", "9000", "5");
+  await assertRejects(counting, Error, "not an integer or out of range: hasp:fence:c");
+});
+
+test("scripts do without a queue of another type, and deny a key of one", async ([server]) => {
+  await server.command("MSET", "b", "v", "hasp:queue:a", "x", "hasp:queue:b", "x");
+  await server.command("RPUSH", "list", "v");
+  const runs: Case["run"][] = [
+    [ACQUIRE_SHARED, "1 list v 9000 ", 0],
+    [ACQUIRE_SHARED, "1 a v 9000 ", 1],
+    [EXTEND_SHARED, "1 a v 9000", 1],
+    [KEEP, "1 b v 9000 1", 1],
+    [RELEASE_QUEUED, "1 a v own:1:50", 1],
+    [RELEASE, "1 b v", 1],
+  ];
+  for (const [script, args, reply] of runs) {
+    assertEquals(await server.command("EVAL", script.source, ...args.split(" ")), reply);
+  }
 });

@@ -78,18 +78,8 @@ test("a late release deletes its other keys, also where readers' set is out of r
   assertEquals(await command("DEL", "b", "hasp:readers:config"), 1);
   const gone = Array.from({ length: 64 }, (_, n) => [n, `${n}:${n < 63 ? "" : "R"}1:50`]).flat();
   await command("ZADD", QUEUE, ...gone);
-  const enter = [
-    "EVAL",
-    ACQUIRE_SHARED.source,
-    1,
-    "config",
-    "v",
-    TTL_MS,
-    "",
-    "reader:R1:50",
-    65,
-    "",
-  ];
+  const args = [1, "config", "v", TTL_MS, "", "reader:R1:50", 65, ""];
+  const enter = ["EVAL", ACQUIRE_SHARED.source, ...args];
   assertEquals(await command(...enter), 1);
   await using writer = createRedlock(servers[0].url);
   const waiting = writer.acquire("config", { waitMs: TTL_MS });

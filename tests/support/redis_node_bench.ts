@@ -14,7 +14,7 @@ import { RECONNECT_MS, StreamBench, testOn } from "./stream_bench.ts";
 export const NOSCRIPT = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
 
 /** How long a release waits that the server refused for the moment, in milliseconds. */
-export const REFUSED_DELAY_MS = 100;
+export const REFUSED_DELAY_MS = 50;
 
 /** What a node is asked to count votes on. */
 export type Operation = "acquire" | "adopt" | "extend" | "raiseCounters" | "release";

@@ -81,7 +81,7 @@ end`,
   // Drops readers whose deadline is over, and gives the key and the set the latest deadline of the
   // others: nothing to do if the deadline of a reader that has `left` was not the latest. Without
   // others, deletes the key. Returns whether the key is free then.
-  `local function settle(key, left)
+  `local function expireReaders(key, left)
   local readers = 'hasp:readers:' .. key
   redis.call('ZREMRANGEBYSCORE', readers, '-inf', nowMs())
   local latest = redis.call('ZRANGE', readers, '-1', '-1', 'WITHSCORES')[2]
@@ -177,7 +177,7 @@ end`,
     local deadline = tonumber(redis.call('ZSCORE', readers, value)) or 0
     redis.call('ZADD', readers, math.max(deadline, now + ttl), value)
     local set = isFree and redis.pcall('SET', key, 'hasp:shared', 'PX', ttl) or {}
-    settle(key)
+    expireReaders(key)
     if set.err then return set end
     if rank then
       notifyReaders(key, nil, 0, isFree and 1 or 4)
@@ -189,7 +189,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "91cac4b74c11208470a31074c03e5acc9f2c8b6c",
+  sha1: "8b1fd929ed082f91b4460e3d97b78c6ee7af28ad",
 };
 
 /**
@@ -217,7 +217,7 @@ for _, key in ipairs(KEYS) do
     redis.call('PEXPIRE', key, ttl)
     if isReader then
       redis.call('ZADD', readers, math.max(keeps and 0 or deadline, nowMs() + ttl), value)
-      settle(key)
+      expireReaders(key)
       notifyReaders(key)
     end
     if keeps then notifyWatchers(key, 0, '+', tonumber(ttl)) end
@@ -229,7 +229,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "15aac7a625ea0a4a960ffe2c9e232a3dcd37f251";
+const PROLONG_SHA1 = "0903c8ada0a37512b06dea18ad32eefe9c206254";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {

@@ -92,7 +92,7 @@ local function takeOff(key)
   if type(deadline) ~= 'string' then return false, found end
   local hadValue = tonumber(deadline) > nowMs()
   redis.call('ZREM', readers, value)
-  return hadValue, not settle(key, deadline) and found
+  return hadValue, not expireReaders(key, deadline) and found
 end`,
     // Does so with all keys; an error is returned at the end.
     `local hadValue, found, count, failure = {}, {}, 0, nil
@@ -123,5 +123,5 @@ end
 if failure then return failure end
 return count < (pooled and 1 or #KEYS) and 0 or waiting and 2 or 1`,
   ),
-  sha1: "c32b178101fabbd5d0a9e1c5c60ba6334f0cfa80",
+  sha1: "f625dd333247274573cbd6f91cb0bd4c93f11859",
 };

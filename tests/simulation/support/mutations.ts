@@ -42,7 +42,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   // Validity and the quorum.
   "validity-without-drift": [part(0), "the drift is not taken off the validity"],
   "quorum-one-too-small": [part(0), "the quorum is one too small"],
-  "settled-by-grants-alone": [part(2), "a vote is settled only by grants"],
+  "decided-by-grants-alone": [part(2), "a round is decided only by grants"],
   "validity-from-the-answers-on": [now, "validity counts from the answers on"],
   "granted-too-late": [always, "a quorum that came too late is a lock all the same"],
   "no-deadline": [drop, "the deadline of an answer never comes"],
@@ -196,9 +196,9 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "lost-lock-blocks-its-client": [drop, "a lock that is lost keeps its own client waiting"],
   "failed-call-blocks-its-client": [drop, "a caller that gives up keeps its own client waiting"],
   // Fencing tokens and the restart guard.
-  "token-settled-by-lower-counters": [
+  "token-agreed-by-lower-counters": [
     never,
-    "a token is settled by counters that are not below it",
+    "a token is agreed on by counters that are not below it",
   ],
   "raising-without-a-limit": [
     without(0),
@@ -333,12 +333,12 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "reader-deletes-the-marker": [
     "a reader that leaves frees the key though others hold it",
-    ["not settle(key, deadline)", "not redis.call('DEL', key)"],
+    ["not expireReaders(key, deadline)", "not redis.call('DEL', key)"],
   ],
   "key-expires-with-the-last-comer": [
     "a key expires with the reader that came last",
     [
-      "'PX', ttl) or {}\n    settle(key)",
+      "'PX', ttl) or {}\n    expireReaders(key)",
       "'PX', ttl) or {}\n    redis.call('PEXPIRE', key, ttl)",
     ],
   ],

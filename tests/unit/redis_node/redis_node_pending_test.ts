@@ -89,7 +89,8 @@ for (const mode of [undefined, "shared"] as const) {
     await bench.clock.advance(100);
     const words = () => ["1", "k", "v", String(Math.ceil(keptMs())), "1"];
     assertEquals(await bench.reconnect(), wire("EVAL", KEEP.source, ...words()));
-    for (const delayMs of [100, 200]) { // each time it is refused it asks for less
+    bench.fraction = 1;
+    for (const delayMs of [50, 100]) { // each time it is refused it asks for less
       await bench.answer("-BUSY no\r\n");
       await bench.advance(delayMs);
       assertEquals(bench.written, wire("EVALSHA", KEEP.sha1, ...words()));
