@@ -154,7 +154,7 @@ export async function reportKey(
   // While the quorum-th longest of the keys lives, there is a quorum of them. A node that did not
   // answer may have one for as long as any other.
   const lives = most.map(({ remainingMs }) => remainingMs).sort((a, b) => b - a);
-  const remainingMs = lives[Math.max(quorum - 1 - silent, 0)];
+  const remainingMs = lives[quorum - 1 - silent];
   const type = most.find(({ type }) => type)?.type;
   const queues = states.flatMap(({ waiters }) => waiters ?? []);
   return {

@@ -22,7 +22,7 @@ const DELAY_MS = 100;
 /** A value that may be set late. */
 interface LateValue {
   /** Until when it is undone again, by the monotonic clock. */
-  untilMs: number;
+  readonly untilMs: number;
   /** Its release, once that was sent. */
   release: Release | undefined;
 }
@@ -49,15 +49,15 @@ export class LateAcquires {
    * An acquisition was sent, and is no longer waited for.
    *
    * @param request What it was for.
-   * @param answered Resolves when the client's call is over, to whether the server has answered;
+   * @param over Resolves when the client's call is over, which may have set the keys only then;
    * missing if it is.
    */
-  add({ value, ttlMs }: QuorumRequest, answered: Promise<boolean> | undefined): void {
-    const late = this.#values.get(value) ?? { untilMs: 0, release: undefined };
+  add({ value, ttlMs }: QuorumRequest, over: Promise<unknown> | undefined): void {
+    const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
+    const late: LateValue = { untilMs, release: undefined };
     setLatest(this.#values, value, late, QUEUE_LENGTH_MAX);
-    late.untilMs = Math.max(late.untilMs, this.#wheel.clock.monotonicMs() + ttlMs);
-    answered?.then((executed) => {
-      if (executed && late.release) this.#release(late.release);
+    over?.then(() => {
+      if (late.release) this.#release(late.release);
     });
   }
 

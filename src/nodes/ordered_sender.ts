@@ -91,8 +91,6 @@ export class OrderedSender implements CommandSender {
   #probe: TimerEntry | undefined;
   /** Whether keys get to the server as they are. */
   #plainKeys = false;
-  /** Whether `close` was called: nobody asks it any more, but what undoes others is still sent. */
-  #closing = false;
   #closed = false;
   #onDrained: (() => void) | undefined;
 
@@ -113,11 +111,7 @@ export class OrderedSender implements CommandSender {
   }
 
   get open(): boolean {
-    return !this.#closing && !this.#down;
-  }
-
-  get #down(): boolean {
-    return this.#failures >= FAILURES_MAX;
+    return !this.#closed && this.#failures < FAILURES_MAX;
   }
 
   get crowded(): ConnectionError | undefined {
@@ -134,7 +128,7 @@ export class OrderedSender implements CommandSender {
     }
     for (const key of keys) {
       const before = this.#last.get(key);
-      if (before) {
+      if (before && before.followers.at(-1) !== submitted) { // which may have several of the keys
         before.followers.push(submitted);
         submitted.waits++;
       }
@@ -159,8 +153,6 @@ export class OrderedSender implements CommandSender {
   }
 
   async close(): Promise<void> {
-    this.#closing = true;
-    this.#wheel.cancel(this.#probe);
     await this.#drain();
     if (this.#unsent.size > 0) {
       // out of turn: most clients keep the order, and else it would never be sent
@@ -169,6 +161,7 @@ export class OrderedSender implements CommandSender {
       await this.#drain();
     }
     this.#closed = true;
+    this.#wheel.cancel(this.#probe);
     const error = this.#error("the node was closed", "unknown");
     for (const controller of [...this.#controllers]) controller.abort(error);
   }
@@ -191,24 +184,19 @@ export class OrderedSender implements CommandSender {
   #flush(): void {
     this.#flushing = false;
     const { pipeline } = this.#client;
-    const ready = this.#ready;
-    this.#ready = [];
-    while (ready.length > 0) {
-      const piece = ready.splice(0, pipeline ? PIPELINE_LENGTH_MAX : 1)
+    while (this.#ready.length > 0) {
+      const piece = this.#ready.splice(0, pipeline ? PIPELINE_LENGTH_MAX : 1)
         .filter((command) => this.#unsent.delete(command));
       if (pipeline) this.#addFollowers(piece);
       this.#exchange(piece);
     }
   }
 
-  /** Adds to a piece the commands that wait for others of it alone. */
+  /** Adds to a piece the commands that wait for one of it alone. */
   #addFollowers(piece: SubmittedCommand[]): void {
-    const counts = new Map<SubmittedCommand, number>();
-    for (const { followers } of piece) {
+    for (const { followers } of piece) { // which adds to it
       for (const follower of followers) {
-        const count = (counts.get(follower) ?? 0) + 1;
-        counts.set(follower, count);
-        if (count === follower.waits && this.#unsent.delete(follower)) piece.push(follower);
+        if (follower.waits === 1 && this.#unsent.delete(follower)) piece.push(follower);
       }
     }
   }
@@ -228,21 +216,20 @@ export class OrderedSender implements CommandSender {
       const { command: { keys }, followers } = command;
       for (const key of keys) if (this.#last.get(key) === command) this.#last.delete(key);
       for (const follower of followers) {
-        // it may have been sent in the same piece
-        if (--follower.waits === 0 && this.#unsent.has(follower)) this.#ready.push(follower);
+        if (--follower.waits === 0) this.#ready.push(follower); // if it is not in this piece
       }
     }
     if (this.#ready.length > 0) this.#flushLater();
   }
 
   /**
-   * Why a command is not sent: it sets keys for an attempt that is over; or the node is down, where
-   * each command would wait for a time-out of its own.
+   * Why a command is not sent: it sets keys for an attempt that is over; or the node was closed, or
+   * is down, where each command would wait for a time-out of its own.
    */
   #refusal({ operation, request }: LockCommand): ConnectionError | undefined {
     const isOver = operation?.kind === "acquire" && !request!.wanted;
     if (isOver) return this.#error("its attempt is over");
-    return this.#down ? this.#downError() : undefined;
+    return this.open ? undefined : this.#downError();
   }
 
   #conclude(commands: readonly SubmittedCommand[], { answers, late }: Exchange): void {
@@ -250,9 +237,7 @@ export class OrderedSender implements CommandSender {
       const answer = answers[index];
       const { operation, request } = command.command;
       if (operation?.kind === "acquire" && answer instanceof ConnectionError) {
-        // it may have set the keys, or may still do so
-        const answered = late?.then((answers) => !(answers[index] instanceof ConnectionError));
-        this.#late.add(request!, answered);
+        this.#late.add(request!, late); // it may have set the keys, or may still do so
       }
       this.#settle(command, answer);
     });
@@ -282,38 +267,34 @@ export class OrderedSender implements CommandSender {
   }
 
   #onUnanswered({ answers, late }: Exchange): void {
-    const wasOpen = this.open;
     this.#failures = late ? SILENT : Math.min(this.#failures + 1, FAILURES_MAX);
     this.#lastError = answers[0] as ConnectionError;
-    if (!wasOpen || !this.#down) return;
-    this.#events.onLost?.(this.#lastError);
     this.#probeLater();
   }
 
   #onAnswered(): void {
-    const wasDown = this.#down;
+    const wasOpen = this.open;
     this.receivedAtMs = this.#wheel.clock.monotonicMs();
     this.#failures = this.#probes = 0;
-    if (!wasDown || this.#closing) return;
-    this.#wheel.cancel(this.#probe);
-    this.#probe = undefined;
-    this.#events.onOpen?.();
-    this.#events.onAccepted?.();
+    if (!wasOpen && !this.#closed) this.#events.onOpen?.();
   }
 
+  /** While the node is down, one `PING` after another asks whether the server is back. */
   #probeLater(): void {
-    const delayMs = backoffMs(this.#wheel.random, SERVER_BACKOFF, this.#probes++);
-    const probe = this.#probe = this.#wheel.after(delayMs, async () => {
-      await this.#ask(PING);
-      if (this.#failures === SILENT) this.#probes = 0; // the time-out was a delay
-      if (this.#probe === probe && !this.#closing) this.#probeLater();
+    if (this.open || this.#closed || this.#probe) return;
+    const times = this.#failures === SILENT ? 0 : this.#probes++; // a time-out was a delay
+    const delayMs = backoffMs(this.#wheel.random, SERVER_BACKOFF, times);
+    this.#probe = this.#wheel.after(delayMs, async () => {
+      if (!this.open) await this.#ask(PING); // no command has found it back
+      this.#probe = undefined;
+      this.#probeLater();
     });
   }
 
-  /** The error of a command that is not sent: says why the node is down. */
+  /** The error of a command that is not sent: the node was closed, or says why it is down. */
   #downError(): ConnectionError {
-    const last = this.#lastError;
-    if (!last || !this.#down) return this.#error("the node was closed");
+    if (this.#closed) return this.#error("the node was closed");
+    const last = this.#lastError!;
     const { address, message, cause = last } = last;
     const details = { address, outcome: "not-sent", cause } as const;
     return new ConnectionError(`${message} (it counts as down until it answers)`, details);

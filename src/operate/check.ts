@@ -80,17 +80,12 @@ export async function checkNodes(
   nodes: readonly AskedNode[],
   settings: Settings,
 ): Promise<HealthReport> {
-  checkOpen(client);
   const reports = await Promise.all(nodes.map((node) => ask(client, node, settings)));
-  checkOpen(client);
+  if (client.closed) throw closedError("check nodes", []);
   const { quorum } = client;
   const findings = findingsOf(reports, quorum, settings);
   const ok = findings.every(({ severity }) => severity !== "error");
   return { ok, quorum, nodes: reports, findings };
-}
-
-function checkOpen({ closed }: NodeSet): void {
-  if (closed) throw closedError("check nodes", []);
 }
 
 /** Asks one node; never rejects. */

@@ -9,7 +9,7 @@ import { MemoryRedis, type MemoryRedisOptions } from "../../src/testing/mod.ts";
 export interface Fate {
   /** How often the server executes it before the reply. @default 1 */
   readonly times?: number;
-  /** Whether the reply is lost: the call never settles. @default false */
+  /** Whether the reply is lost: the call settles by its signal alone. @default false */
   readonly loses?: boolean;
   /** What the call rejects with instead. */
   readonly error?: Error | undefined;
@@ -42,7 +42,7 @@ export class FakeClient implements AsyncDisposable {
   }
 
   /** The function for `commandNode`. */
-  readonly send = async (args: string[]): Promise<unknown> => {
+  readonly send = async (args: string[], signal?: AbortSignal): Promise<unknown> => {
     this.sent.push(args);
     this.pendingMax = Math.max(this.pendingMax, ++this.#pending);
     try {
@@ -51,7 +51,7 @@ export class FakeClient implements AsyncDisposable {
       let reply: unknown;
       for (let time = 0; time < times; time++) reply = await this.#client.send(args);
       if (error) throw error;
-      if (loses) await new Promise(() => {});
+      if (loses) await new Promise((_, reject) => signal?.addEventListener("abort", reject));
       return reply;
     } finally {
       this.#pending--;

@@ -171,9 +171,9 @@ Deno.test("inspect() says why a key is no lock library's, if a quorum of nodes h
   ) {
     for (const count of [1, 2]) {
       const cluster = clusterOf("free free free");
-      const state = { value: "", remainingMs, waiters: 3, ...type && { type }, sharers };
-      for (const node of cluster.nodes.slice(0, count)) {
-        node.inspect = () => Promise.resolve(state);
+      const state = { value: "", remainingMs, ...type && { type }, sharers };
+      for (const [index, node] of cluster.nodes.slice(0, count).entries()) {
+        node.inspect = () => Promise.resolve({ ...state, ...index === 0 && { waiters: 3 } });
       }
       const outcome = await outcomeOf(cluster) as Inspection;
       const shown = [outcome.held, outcome.remainingMs, outcome.waiters, outcome.foreign];
@@ -194,12 +194,14 @@ Deno.test("inspect() has a short hash by which one holder differs from the next,
   assertEquals(again.holders, alice.holders);
   assert(bob.holders[0].holder !== alice.holders[0].holder);
   assertEquals((await inspected("alice9 bob9 free")).holders, []);
+  assertEquals((await inspected("ann ann ann")).waiters, undefined);
   const cluster = clusterOf("free");
   const list = { value: "", remainingMs: 500, type: "list" };
   cluster.nodes[0].inspect = () => Promise.resolve(list);
   assertEquals((await outcomeOf(cluster) as Inspection).holders, []);
-  for (const wrong of [{ sharers: [null] }, { sharers: "" }, { remainingMs: 5n }, { value: 1 }]) {
-    cluster.nodes[0].inspect = () => Promise.resolve({ ...list, ...wrong as object });
+  const wrong = [{ sharers: [null] }, { sharers: "" }, { remainingMs: -1 }, { remainingMs: 5n }];
+  for (const part of [...wrong, { value: 1 }]) {
+    cluster.nodes[0].inspect = () => Promise.resolve({ ...list, ...part as object });
     assertEquals(verdict(await outcomeOf(cluster)), "unknown");
   }
 });

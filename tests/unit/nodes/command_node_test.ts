@@ -16,8 +16,8 @@ import { FakeRequest } from "../../support/fake_request.ts";
 const encoder = new TextEncoder();
 
 Deno.test("commandNode() locks, extends, inspects, releases and counts through one function", async () => {
-  await withCommandNode({ timeoutMs: undefined }, async (client, node) => {
-    const redlock = new Redlock([publishedNode(node)], { fencing: true });
+  await withCommandNode({ timeoutMs: undefined }, async (_client, node) => {
+    const redlock = new Redlock([{ ...publishedNode(node) }], { fencing: true });
     const lock = await redlock.acquire("invoice:42");
     assert(lock.fencingToken > 0);
     await lock.extend();
@@ -30,7 +30,7 @@ Deno.test("commandNode() locks, extends, inspects, releases and counts through o
     await next.release();
     const [report] = (await check(redlock)).nodes;
     assertEquals([report.reachable, report.role, report.refused], [true, "master", undefined]);
-    assertEquals(client.named("SUBSCRIBE"), []); // would end all other commands
+    assertEquals(node.subscribe, undefined);
     await redlock.close();
   });
 });
@@ -78,17 +78,17 @@ Deno.test("commandNode() gives each client arguments of its own, which it may ch
 });
 
 test("commandNode() sends a command about a key only when the one before was answered", async ({ client, node }) => {
-  const requests = ["v", "w", "x"].flatMap((value) => {
-    const [acquisition, release] = [
-      new FakeRequest("k", { value }),
-      new FakeRequest("k", { value }),
-    ];
-    node.acquire(acquisition, 0);
-    node.release(release, 0);
-    return [acquisition, release];
-  });
-  for (const request of requests) assertEquals(await outcomeOf(request), "granted");
-  assertEquals(client.pendingMax, 1);
+  client.fate = () => ({ after: pause(10) });
+  for (const value of ["v", "w", "x"]) { // each while the last one is released
+    const [acquisition] = (["acquire", "release"] as const).map((method) => {
+      const request = new FakeRequest("k", { value });
+      node[method](request, 0);
+      return request;
+    });
+    assertEquals(await outcomeOf(acquisition), "granted");
+  }
+  await pause(1_000);
+  assertEquals([client.sent.length, client.pendingMax], [6, 1]);
 });
 
 test("commandNode() sends commands about different keys side by side, also once it was down", async ({ client, node }) => {
@@ -122,7 +122,7 @@ Deno.test("commandNode() gives a pipeline in one call what waits for each other,
     },
   });
   await withCommandNode(options, async (_client, node) => {
-    const requests = ["v", "v", "w"].map((value) => new FakeRequest("k", { value }));
+    const requests = ["v", "v", "w"].map((value) => new FakeRequest(["k", "l"], { value }));
     for (const [index, request] of requests.entries()) {
       node[index === 1 ? "release" : "acquire"](request, 0);
       await Promise.resolve().then(() => {}); // a tick of its own
@@ -150,13 +150,19 @@ Deno.test("commandNode() has several keys wait for each command about them also 
   });
 });
 
-Deno.test("commandNode() extends a lock behind as many releases as a client has under way", async () => {
+Deno.test("commandNode() extends a lock behind as many releases as a client has under way, and behind 16 384 undoes only", async () => {
   await withCommandNode({ timeoutMs: undefined }, async (_client, node) => {
-    const [lock, extension] = [new FakeRequest("lock"), new FakeRequest("lock")];
+    const [lock, extension, refused] = Array.from({ length: 3 }, () => new FakeRequest("lock"));
+    const undo = new FakeRequest("lock", { value: "w" });
+    undo.set = true;
     node.acquire(lock, 0);
     for (let index = 0; index < 4_096; index++) node.release(new FakeRequest(`${index}`), 0);
     node.extend(extension, 0);
+    for (let index = 4_098; index < 16_384; index++) node.inspect!("k").catch(() => {});
+    node.extend(refused, 0);
+    node.release(undo, 0);
     assertEquals(await outcomeOf(extension), "granted");
+    assertEquals([refused.unsent, await outcomeOf(undo)], [true, "denied"]);
   });
 });
 
@@ -176,17 +182,21 @@ for (const way of ["send", "pipeline"] as const) {
   });
 }
 
-Deno.test("commandNode() fails commands if pipeline resolves to another number of replies", async () => {
-  const pipeline = () => Promise.resolve(["OK"]);
-  await withCommandNode({ pipeline }, async (_client, node) => {
-    const requests = ["k", "l"].map((key) => new FakeRequest(key));
-    for (const request of requests) node.acquire(request, 0);
-    for (const request of requests) await outcomeOf(request);
-    assertEquals(
-      requests[1].errors[0].message,
-      "Cannot get reply from a: 'pipeline' must resolve to one reply for each command",
-    );
-  });
+Deno.test("commandNode() fails commands if pipeline resolves to another number of replies, or rejects", async () => {
+  const rule = "'pipeline' must resolve to one reply for each command";
+  const cases: [() => unknown, string][] = [
+    [() => ["OK"], rule],
+    [() => undefined, rule],
+    [() => Promise.reject(new Error("NOAUTH died")), "NOAUTH died"], // no reply to each of them
+  ];
+  for (const [pipeline, why] of cases) {
+    await withCommandNode({ pipeline: pipeline as () => Promise<[]> }, async (_client, node) => {
+      const requests = ["k", "l"].map((key) => new FakeRequest(key));
+      for (const request of requests) node.acquire(request, 0);
+      for (const request of requests) await outcomeOf(request);
+      assertEquals(requests[1].errors[0].message, `Cannot get reply from a: ${why}`);
+    });
+  }
 });
 
 test("commandNode() shows no argument in the error of a vote", async ({ client, node }) => {
@@ -234,18 +244,11 @@ Deno.test("commandNode() shows no argument of any command in the cause of a vote
 
 Deno.test("commandNode() reports a client that returns nothing as a failed vote", async () => {
   await withCommandNode({ send: () => Promise.resolve(undefined) }, async (_client, node) => {
+    const message = "Cannot get reply from a: the client returned undefined";
     const request = new FakeRequest();
     node.acquire(request, 0);
-    assertEquals(await outcomeOf(request), "failed");
-    assertEquals(
-      request.errors[0].message,
-      "Cannot get reply from a: the client returned undefined",
-    );
-    await assertRejects(
-      () => node.inspect("k"),
-      Error,
-      "Cannot get reply from a: the client returned undefined",
-    );
+    assertEquals([await outcomeOf(request), request.errors[0].message], ["failed", message]);
+    await assertRejects(() => node.inspect("k"), Error, message);
   });
 });
 
@@ -266,28 +269,6 @@ Deno.test("commandNode() rejects readers that it cannot read, and shows none of 
       "Cannot get reply from a: the client returned no reply to ZRANGE in a known form",
     );
   });
-});
-
-Deno.test("commandNode() has no notifications without subscribe", async () => {
-  await withCommandNode({}, (_client, { subscribe }) => {
-    assertEquals(subscribe, undefined);
-    return Promise.resolve();
-  });
-});
-
-Deno.test("commandNode() sends an acquisition of its caller's no second time behind the release", async () => {
-  await using client = await FakeClient.open();
-  const node = commandNode({ name: "a", send: client.send });
-  const request = { keys: ["k", "l"], value: "v", ttlMs: 60_000 };
-  await node.acquire(request);
-  await node.release(request);
-  await client.send(["SCRIPT", "FLUSH"]);
-  await node.release(request); // the server knows that script again
-  const acquiring = node.acquire(request);
-  const released = await node.release(request);
-  assertEquals([await acquiring.catch(() => "failed"), released], ["failed", "denied"]);
-  assertEquals(await client.value("k"), null);
-  await node.close!();
 });
 
 Deno.test("commandNode() rejects options that make no sense", () => {

@@ -30,6 +30,14 @@ function ask(node: QuorumNode, method: "acquire" | "release", keys: string | str
   return request;
 }
 
+/** Fails if the client is given such a command after a while, of so many milliseconds. */
+async function ends(name: string, client: FakeClient, ms: number): Promise<void> {
+  await pause(ms);
+  const { length } = client.named(name);
+  await pause(ms);
+  assertEquals(client.named(name).length, length);
+}
+
 Deno.test("commandNode() undoes an acquisition again that is executed after its undo", async () => {
   for (const keys of ["k", ["k", "l"]]) {
     await withCommandNode({}, async (client, node) => {
@@ -46,6 +54,7 @@ Deno.test("commandNode() undoes an acquisition again that is executed after its 
       gate.resolve(); // only now does the server execute the acquisition
       await eventually(async () => await client.value("k") === "v");
       await eventually(async () => await client.value("k") === null);
+      await ends("EVAL", client, TTL_MS);
     });
   }
 });
@@ -196,6 +205,16 @@ test("commandNode() fails at once while it is down, and finds out when it is bac
   client.fate = () => ({});
   await eventually(() => client.named("EVAL").length > 0); // the release that is still due
   await eventually(async () => await outcomeOf(ask(node, "acquire", "l")) !== "failed");
+  await ends("PING", client, 1_000);
+});
+
+test("commandNode() is not down because of one time-out if its server has answered since", async ({ client, node }) => {
+  client.fate = ([, key]) => ({ loses: key === "k" });
+  const lost = ask(node, "acquire");
+  await pause(10);
+  assertEquals(await outcomeOf(ask(node, "acquire", "l")), "granted");
+  assertEquals(await outcomeOf(lost), "failed");
+  assertEquals(await outcomeOf(ask(node, "acquire", "m")), "granted");
 });
 
 test("commandNode() is down after two failures in a row, not after one", async ({ client, node }) => {
@@ -222,6 +241,7 @@ test("commandNode() is back with its client, for the next command and not for th
     const next = ask(node, "acquire", `after ${outageMs}`);
     assertEquals(await outcomeOf(next), "granted", String(next.errors[0]));
   }
+  assertLess(client.named("PING").length, 50);
 });
 
 test("commandNode() is back when a late answer comes", async ({ client, node }) => {
@@ -250,38 +270,37 @@ test("commandNode() goes on with every key behind a time-out, when the server is
   }
 });
 
-/**
- * How a client sends whose server executes commands at once, while the answers take this long, in
- * milliseconds.
- */
-function slowSend(answerMs: number, client: FakeClient) {
-  return async (args: string[]) => {
-    const reply = client.send(args).catch((error) => error);
-    await pause(answerMs);
-    const answer = await reply;
-    if (answer instanceof Error) throw answer;
-    return answer;
-  };
-}
-
 for (const way of ["send", "pipeline"] as const) {
   Deno.test(`commandNode() sends by ${way} what undoes others before it is closed, also if they are not answered yet`, async () => {
-    const options = (client: FakeClient) => {
-      return { ...sentBy(way, slowSend(400, client)), timeoutMs: 60_000 };
+    const slow = (client: FakeClient) => async (args: string[]) => {
+      const reply = client.send(args);
+      if (args[0] === "SET" && args[1] !== "late") await pause(600); // executed at once
+      return await reply;
     };
+    const options = (client: FakeClient) => ({ ...sentBy(way, slow(client)), timeoutMs: 60_000 });
     await withCommandNode(options, async (client, node) => {
-      const acquisitions = ["k", "l", "m"].map((key) => ask(node, "acquire", key));
-      const undos = [ask(node, "release", "k")]; // in the same tick, and in the next one
+      client.fate = ([name, key]) => name === "SET" && key === "late" ? { after: pause(100) } : {};
+      await outcomeOf(ask(node, "release")); // from now on the server knows the script
+      ask(node, "acquire", "late");
+      await Promise.resolve().then(() => {}); // a tick of its own
+      const undos = [ask(node, "release", "late")];
+      for (const key of ["k", "l", "m"]) ask(node, "acquire", key);
+      undos.push(ask(node, "release", "k")); // in the same tick, and in the next one
       await Promise.resolve().then(() => {});
-      undos.push(ask(node, "release", "l"), ask(node, "release", ["l", "m"]));
-      for (const acquisition of acquisitions) acquisition.wanted = false;
+      undos.push(ask(node, "release", ["l", "m"]));
       await eventually(async () => await client.value("m") === "v");
       const startMs = systemClock.monotonicMs();
       await node.close!();
       assertLess(systemClock.monotonicMs() - startMs, 1_000);
-      for (const key of ["k", "l", "m"]) assertEquals([key, await client.value(key)], [key, null]);
-      assertEquals(undos.map(({ answers }) => answers.length), [1, 1, 1]);
+      for (const key of ["late", "k", "l", "m"]) {
+        assertEquals([key, await client.value(key)], [key, null]);
+      }
+      const [early, , held] = undos; // the other is in one piece with what it undoes
+      assertEquals([early.outcomes, held.outcomes], [["granted"], ["granted"]]);
+      const { length } = client.sent;
+      assertEquals(await outcomeOf(ask(node, "release")), "failed");
       await pause(1_000); // until no answer is due
+      assertEquals(client.sent.length, length);
     });
   });
 
@@ -293,11 +312,11 @@ for (const way of ["send", "pipeline"] as const) {
       assertEquals(await outcomeOf(ask(node, "release", "k")), "granted");
       await client.send(["SCRIPT", "FLUSH"]);
       const release = ask(node, "release", "l");
+      const startMs = systemClock.monotonicMs();
       await node.close!();
-      assertEquals([release.answers.map(([outcome]) => outcome), await client.value("l")], [
-        ["granted"],
-        null,
-      ]);
+      await node.close!(); // with nothing under way
+      assertLess(systemClock.monotonicMs() - startMs, 100);
+      assertEquals([release.outcomes, await client.value("l")], [["granted"], null]);
     });
   });
 }
