@@ -17,6 +17,11 @@ const RELEASE_IN_TURN = {
   ...RELEASE_QUEUED,
   source: `redis.call('SET', 'hasp:turn:a', '${GONE}', 'PX', 4000)\n${RELEASE_QUEUED.source}`,
 };
+/** Before a script: Dragonfly gives it scores as numbers, and other servers as texts. */
+const SCORES_ARE_NUMBERS = `local redis = setmetatable({ pcall = function(name, ...)
+  local reply = redis.pcall(name, ...)
+  return name == 'ZSCORE' and tonumber(reply) or reply
+end }, { __index = redis })\n`;
 
 interface Case {
   /** Commands. */
@@ -94,6 +99,11 @@ const CASES: Record<string, Case> = {
     run: [RELEASE_QUEUED, "1 a v", 0],
     after: ["GET a", "w"],
   },
+  "RELEASE_QUEUED takes a reader off its key": {
+    before: ["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 9999999999999 v"],
+    run: [RELEASE_QUEUED, "1 a v", 1],
+    after: ["EXISTS a", 0],
+  },
   "RELEASE_QUEUED has the queue end into which it puts a ticket back": {
     before: ["SET a v"],
     run: [RELEASE_QUEUED, "1 a v own:1:50 5", 1],
@@ -101,17 +111,15 @@ const CASES: Record<string, Case> = {
   },
 };
 
-for (
-  const [what, { before, run: [script, args, reply], after: [command, answer] }] of Object.entries(
-    CASES,
-  )
-) {
-  test(what, async ([server]) => {
-    const send = (text: string) => server.command(...text.split(" "));
-    for (const each of before) await send(each);
-    assertEquals(await server.command("EVAL", script.source, ...args.split(" ")), reply);
-    assertEquals(await send(command), answer);
-  });
+for (const [what, { before, run: [script, args, reply], after }] of Object.entries(CASES)) {
+  for (const [where, first] of [["", ""], [", where scores are numbers", SCORES_ARE_NUMBERS]]) {
+    test(what + where, async ([server]) => {
+      const send = (text: string) => server.command(...text.split(" "));
+      for (const each of before) await send(each);
+      assertEquals(await server.command("EVAL", first + script.source, ...args.split(" ")), reply);
+      assertEquals(await send(after[0]), after[1]);
+    });
+  }
 }
 
 test("scripts reply the error about a key or a counter", async ([server]) => {

@@ -92,6 +92,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "5964de998d73e7320c0cc8cdf4873a1155f34879",
+  sha1: "6ec0adde54047c30f51f7ba4e2c9c04bdb755a78",
   read: readAcquired,
 };

@@ -117,7 +117,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "e7282d7b4ac118c906e0b8893de388ba5dd7933b",
+  sha1: "ccae2395d234b55eb5dff961a80679c313d4428e",
   read(reply, request) {
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
     return isMask ? DENIED : readAcquired(reply, request);

@@ -195,7 +195,7 @@ end`,
     `local function whoseTurn(key)
   local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
   if type(ticket) ~= 'string' then return nil, 0 end
-  if type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' then return nil, 0 end
+  if not tonumber(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) then return nil, 0 end
   local leftMs = redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
   if leftMs > ${PATIENCE_MS_MAX} then return nil, 0 end
   return ticket, leftMs

@@ -89,7 +89,7 @@ end`,
     redis.call('DEL', key)
     return true
   end
-  if left and tonumber(left) < tonumber(latest) then return false end
+  if left and left < tonumber(latest) then return false end
   local ttl = string.format('%.0f', latest - nowMs())
   redis.call('PEXPIRE', key, ttl)
   redis.call('PEXPIRE', readers, ttl)
@@ -189,7 +189,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "8b1fd929ed082f91b4460e3d97b78c6ee7af28ad",
+  sha1: "5e238dbc9e469f8037e0e654401f57b7d5c8cd35",
 };
 
 /**
@@ -229,7 +229,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "0903c8ada0a37512b06dea18ad32eefe9c206254";
+const PROLONG_SHA1 = "a7634c01a26e76e2f77d7c7d0b057e8e31fd03c4";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {

@@ -53,7 +53,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "3ed73a788668572f06b4237dad8733f012fedd14",
+  sha1: "65aa836c909bfba7695a87ae81a755170b9aab2a",
 };
 
 /**
@@ -88,9 +88,9 @@ local function takeOff(key)
     redis.call('DEL', key)
     return true, false
   end
-  local deadline = found == 'hasp:shared' and redis.pcall('ZSCORE', readers, value)
-  if type(deadline) ~= 'string' then return false, found end
-  local hadValue = tonumber(deadline) > nowMs()
+  local deadline = found == 'hasp:shared' and tonumber(redis.pcall('ZSCORE', readers, value))
+  if not deadline then return false, found end
+  local hadValue = deadline > nowMs()
   redis.call('ZREM', readers, value)
   return hadValue, not expireReaders(key, deadline) and found
 end`,
@@ -123,5 +123,5 @@ end
 if failure then return failure end
 return count < (pooled and 1 or #KEYS) and 0 or waiting and 2 or 1`,
   ),
-  sha1: "f625dd333247274573cbd6f91cb0bd4c93f11859",
+  sha1: "4f8201f14e76609a916510109e8cb0bacac0b938",
 };

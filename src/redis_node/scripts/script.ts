@@ -67,7 +67,8 @@ import type { RawReply } from "../../redis/reply.ts";
 export interface Script {
   /**
    * The Lua source. Servers have Lua 5.1 or newer. From 5.3 on, `2 ^ n` is a fraction, which not
-   * every server replies as an integer, and `math.max` compares no text with a number.
+   * every server replies as an integer, and `math.max` compares no text with a number. Dragonfly
+   * gives scripts the scores of a sorted set as numbers, other servers as texts.
    */
   readonly source: string;
   /** The SHA-1 of the source, in lower-case hexadecimal digits. */
