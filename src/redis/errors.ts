@@ -19,8 +19,7 @@ const LOGIN_REFUSED =
   /^(DENIED|NOAUTH|WRONGPASS|ERR (invalid password|.*\b(no|any) password\b|.*\bDB index\b|SELECT is not allowed))/iu;
 
 /** Errors of a cluster's node about keys that another node has. */
-export const ELSEWHERE =
-  /^(MOVED|CROSSSLOT) |script attempted to access (a non local key|keys that do)/iu;
+export const ELSEWHERE = /^(MOVED|CROSSSLOT) |attempted to access (a non local key|keys that do)/iu;
 /** In those that pass if it is because the keys of a slot move. */
 const SLOT_MAY_MOVE = "a non local key";
 

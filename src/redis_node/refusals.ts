@@ -33,8 +33,8 @@ const WRONG_TYPE = "WRONGTYPE";
 /** How a server says that it is a replica: also inside the errors of scripts before Redis 7. */
 const DEMOTED = /^(READONLY|MASTERDOWN) |-READONLY /u;
 
-/** What Redis 7 and newer append to an error of a command in a script. */
-const IN_SCRIPT = / script: \S+, on @user_script:\d+\.$/u;
+/** What Redis 7, Valkey 9.1 and newer ones append to an error of a command in a script. */
+const IN_SCRIPT = / script: (\S+, )?on @user_script:\d+\.$/u;
 
 /**
  * An error reply without what concerns the script alone, or one that explains it: if the server is

@@ -217,11 +217,7 @@ Deno.test("ioredis_cluster.ts locks, waits, fences and shares on a cluster if al
     await server.command("CLUSTER", "SETSLOT", 1_236, "IMPORTING", from);
     await ofTag.command("CLUSTER", "SETSLOT", 1_236, "MIGRATING", to);
     const held = second.acquire("{locks}:a", { waitMs: 500 });
-    await assertRejects(
-      () => held,
-      QuorumError,
-      " ms; error: ERR Script attempted to access a non",
-    );
+    await assertRejects(() => held, QuorumError, "a non local key in a cluster node");
 
     // Of the slot, the lock's key has moved, and the set of its readers has not.
     await ofTag.command("MIGRATE", "127.0.0.1", server.port, "{locks}:a", 0, 10_000);

@@ -315,8 +315,8 @@ for (
     ["MOVED 3999 10.0.0.2:6379"],
     ["CROSSSLOT Keys in request don't hash to the same slot"],
     [
-      "ERR Script attempted to access a non local key in a cluster node",
-      " script: 1, on @user_script:1.",
+      "ERR Attempted to access a non local key in a cluster node", // Valkey 9.1
+      " script: on @user_script:1.",
     ],
   ]
 ) {
