@@ -54,8 +54,8 @@ import { TimerEntry } from "../time/timer_wheel.ts";
 import { lostText, warnOnce } from "../console_warnings.ts";
 import { expiryMarginMs, validityMs } from "../time/validity.ts";
 
-/** The share of the TTL after which a lock is extended. */
-export const EXTEND_AFTER_FACTOR = 1 / 3;
+/** The share of the TTL after which a lock extends itself. */
+const EXTEND_AFTER_FACTOR = 1 / 3;
 /**
  * If the process stood still, or the clocks were stepped, for this share of the validity or longer,
  * the lock is said to be lost because of that.
@@ -91,7 +91,7 @@ export class HeldLock extends TimerEntry {
   lastTry: Round | undefined;
   /** What extends it, if it extends itself, and when next, by the continuous clock. */
   readonly #extend: ((lock: HeldLock) => void) | undefined;
-  #extendMs: number;
+  #extendMs = Infinity;
   /** The handle, if the lock ends when nobody has that any more. */
   #handle: WeakRef<object> | undefined;
   #released: Promise<boolean> | undefined;
@@ -113,8 +113,8 @@ export class HeldLock extends TimerEntry {
    * @param round The round that won the lock.
    * @param settings The settings of the call.
    * @param resources What is locked.
-   * @param extend Called while it is {@linkcode active} when a third of its TTL has passed, and
-   * whenever {@linkcode extendAt} says; extends it.
+   * @param extend Called while it is {@linkcode active} when a third of its TTL has passed since
+   * its start or its last extension, and when {@linkcode extendAt} says; extends it.
    */
   constructor(
     client: ClientState,
@@ -132,7 +132,6 @@ export class HeldLock extends TimerEntry {
     this.#startMs = round.startMs;
     this.#ttlMs = settings.ttlMs;
     this.#extend = extend;
-    this.#extendMs = extend ? round.startMs + settings.ttlMs * EXTEND_AFTER_FACTOR : Infinity;
     if (settings.onEvent) this.context = new OwnContext();
   }
 
@@ -242,7 +241,13 @@ export class HeldLock extends TimerEntry {
    */
   deliver(handle?: object): void {
     if (handle && this.#extend && keepsSignals()) this.#handle = new WeakRef(handle);
-    this.#schedule();
+    this.#extendInTime();
+  }
+
+  /** If it extends itself, has it do so when a third of its TTL has passed. */
+  #extendInTime(): void {
+    const ttlMs = Math.min(this.#ttlMs, this.settings.ttlMs);
+    this.extendAt(this.#extend ? this.#startMs + ttlMs * EXTEND_AFTER_FACTOR : Infinity);
   }
 
   /** Has it extended at a time of the continuous clock. */
@@ -267,19 +272,19 @@ export class HeldLock extends TimerEntry {
    */
   accept(round: Round): boolean {
     const { decision, ttlMs, startMs } = round;
-    const nowMs = this.#nowMs;
-    const newMs = validityMs(ttlMs, this.settings.driftFactor);
     // mutation: extended-after-its-end
-    const extended = decision === "granted" && this.endMs > nowMs && !this.exhausted;
-    const givenUp = decision === "open"; // then it says nothing of the nodes
-    if (!extended && !givenUp) this.lastTry = round;
+    const extended = decision === "granted" && this.held && !this.exhausted;
+    // given up, or older than what succeeded: then it does not say why no later one does
+    const tellsNothing = decision === "open" || startMs < this.#startMs;
+    if (!extended && !tellsNothing) this.lastTry = round;
     else if (extended || this.lastTry === round) this.lastTry = undefined;
     if (!extended) return false;
     this.extensions++;
-    if (startMs + newMs <= this.endMs) return true;
+    if (startMs + validityMs(ttlMs, this.settings.driftFactor) <= this.endMs) return true;
     // mutation: extended-validity-from-the-answers-on
     this.#startMs = startMs;
     this.#ttlMs = ttlMs;
+    this.#extendInTime();
     return true;
   }
 
@@ -292,15 +297,12 @@ export class HeldLock extends TimerEntry {
     const { votes } = this.lastTry ?? this.round;
     this.#endAs(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
-    const { keysEndMs } = this;
-    if (reason === "gone" || reason === "closed" || keysEndMs <= this.#nowMs) this.#takeBack();
-    else this.#waitUntil(keysEndMs);
+    if (reason === "gone" || reason === "closed") this.#takeBack();
+    else this.onDue();
     this.inContext(() => {
       this.look();
       this.#emitLost(reason, cause);
     });
-    // mutation: lost-lock-blocks-its-client
-    this.#leaveLocalQueue(this.round);
   }
 
   /**
@@ -349,7 +351,6 @@ export class HeldLock extends TimerEntry {
     // mutation: giver-keeps-holding
     this.#endAs("handed over");
     this.#released = Promise.resolve(false);
-    this.#leaveLocalQueue(this.round);
     const { value, ttlMs, ageMs: heldMs } = round;
     const holder = holderOf(value);
     if (onEvent) {
@@ -359,11 +360,7 @@ export class HeldLock extends TimerEntry {
     return { value, ttlMs, keptMs, resources };
   }
 
-  /**
-   * Has the next call of this client for the keys ask for them.
-   *
-   * @param won See {@linkcode LocalQueues.leave}.
-   */
+  /** @param won See {@linkcode LocalQueues.leave}. */
   #leaveLocalQueue(won?: Round): void {
     this.client.localQueues.leave(keysName(this.round.keys), this, won);
   }
@@ -378,22 +375,22 @@ export class HeldLock extends TimerEntry {
   }
 
   override onDue(): void {
-    if (this.#end) return this.#takeBack();
     const nowMs = this.#nowMs;
+    if (this.#end) {
+      return nowMs < this.keysEndMs ? this.#waitUntil(this.keysEndMs) : this.#takeBack();
+    }
     if (this.remainingMs(nowMs) <= expiryMarginMs(this.#validityMs)) return this.#runOut();
     // mutation: extended-by-monotonic-clock-alone
     if (this.#extendMs > nowMs) return this.#schedule();
     if (this.#handle && !this.#handle.deref()) {
       return this.lose("forgotten", new Error("nobody has the lock or its signal any more"));
     }
-    this.#extendMs = Infinity;
-    this.#schedule(); // first, because a node that is asked may close the client
+    this.extendAt(Infinity); // first, because a node that is asked may close the client
     this.inContext(() => this.#extend!(this));
   }
 
   override onStepped(): void {
-    if (this.#end) this.#waitUntil(this.keysEndMs);
-    else this.onDue();
+    this.onDue();
   }
 
   override onClosed(): void {
@@ -460,7 +457,8 @@ export class HeldLock extends TimerEntry {
 
   /**
    * Ends the lock: it is not held from here on (step 6), and no node sends anything more for it
-   * that could set a key. What an adoption has not replaced goes, unless that was undone.
+   * that could set a key. What an adoption has not replaced goes, unless that was undone. The next
+   * call of this client for the keys may ask.
    */
   #endAs(end: "released" | "handed over" | LockLostError): void {
     const { client: { wheel }, round } = this;
@@ -471,6 +469,8 @@ export class HeldLock extends TimerEntry {
     // mutation: former-value-stays
     if (round.replaces !== undefined && round.wanted) deleteFormer(round);
     round.cancel();
+    // mutation: lost-lock-blocks-its-client
+    if (end !== "released") this.#leaveLocalQueue(round); // else when its release is answered
   }
 
   async #release(atLeastMs: number): Promise<boolean> {

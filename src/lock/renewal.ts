@@ -9,7 +9,7 @@ import { isHopeless, keysGone, lostError, quorumError } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
-import { EXTEND_AFTER_FACTOR, type HeldLock } from "./held_lock.ts";
+import type { HeldLock } from "./held_lock.ts";
 
 /** The share of the TTL between a failed extension and the next try. */
 const RETRY_FACTOR = 1 / 15;
@@ -79,19 +79,12 @@ function conclude(lock: HeldLock, round: Round): boolean {
   return extended;
 }
 
-/**
- * Extends a lock that extends itself, and says when to do so again: when a third of its TTL has
- * passed, or soon after an extension that failed.
- */
+/** Extends a lock that extends itself; if that fails, has it try again soon. */
 export async function renew(lock: HeldLock): Promise<void> {
   if (lock.exhausted) return;
   const { settings: { ttlMs }, client: { wheel: { continuous } } } = lock;
-  const startMs = continuous.nowMs();
   const failed = await tryExtend(lock, ttlMs);
-  const dueMs = failed
-    ? continuous.nowMs() + tryAgainMs(ttlMs)
-    : startMs + ttlMs * EXTEND_AFTER_FACTOR;
-  lock.extendAt(dueMs);
+  if (failed) lock.extendAt(continuous.nowMs() + tryAgainMs(ttlMs));
 }
 
 /**

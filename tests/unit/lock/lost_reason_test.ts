@@ -57,6 +57,18 @@ const LOSSES: readonly [
     await Promise.all([first, cluster.rejection(lock.extend({ signal: givenUp.signal }))]);
     await cluster.advance(2 * TTL_MS);
   }],
+  ["expired", "one failed after a later one", { nodeTimeoutMs: 100 }, async (cluster, lock) => {
+    const givenUp = new AbortController();
+    cluster.set("lose-reply");
+    const first = cluster.rejection(lock.extend({ signal: givenUp.signal }));
+    await cluster.advance(10);
+    cluster.set("answer");
+    await cluster.settle(lock.extend());
+    await cluster.advance(100); // the first has failed, and pauses
+    givenUp.abort();
+    await first;
+    await cluster.advance(TTL_MS);
+  }],
   ["extend-failed", "one of two was given up", { nodeTimeoutMs: 900 }, async (cluster, lock) => {
     await cluster.advance(200);
     cluster.set("hang");

@@ -48,14 +48,6 @@ const ANSWERS: readonly (readonly [
     },
     true,
   ],
-  [
-    "put the caller in its queue, but resends",
-    (round, node) => {
-      node.resends = true;
-      round.answer(0, QUEUED, POSITION);
-    },
-    true,
-  ],
   ["failed", (round) => round.answer(0, FAILED, DOWN), true],
   ["was not sent anything", (round) => round.answer(0, UNSENT, DOWN), false],
   ["is in quarantine", (round) => round.answer(0, QUARANTINED), true],

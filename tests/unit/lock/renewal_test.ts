@@ -43,10 +43,18 @@ Deno.test("Renewal that was under way when its lock was released leaves nothing 
   assertEquals([cluster.asked("extend"), cluster.asked("release")], [[1, 1, 1], [1, 1, 1]]);
 });
 
-Deno.test("Renewal asks for no extension beyond extensionsMax", async () => {
-  const { cluster, lock, startMs } = await locked(3, { extensionsMax: 1 });
-  await cluster.advance(2 * TTL_MS);
-  assertEquals([lock.held, extendTimes(cluster, startMs)], [false, [THIRD_MS]]);
+Deno.test("Renewal comes a third of the TTL after an extension by the holder, too", async () => {
+  const { cluster, lock, startMs } = await locked();
+  await cluster.advance(300);
+  await cluster.settle(lock.extend());
+  await cluster.advance(THIRD_MS);
+  assertEquals(extendTimes(cluster, startMs), [300, 300 + THIRD_MS]);
+  cluster.set("fail");
+  await cluster.advance(1_100);
+  cluster.set("answer");
+  await cluster.settle(lock.extend({ ttlMs: 300 }));
+  await cluster.advance(400);
+  assertEquals(lock.held, true);
 });
 
 Deno.test("Renewal bounds each try by nodeTimeoutMs", async () => {
@@ -106,9 +114,9 @@ Deno.test("extend() adds no more than extensionsMax extensions, also if it is ca
 });
 
 Deno.test("Renewal ends after extensionsMax extensions, and the lock with its validity", async () => {
-  const { cluster, lock } = await locked(3, { extensionsMax: 2 });
+  const { cluster, lock, startMs } = await locked(3, { extensionsMax: 2 });
   await cluster.advance(2 * THIRD_MS + TTL_MS);
-  assertEquals([lock.extensions, lock.signal.aborted], [2, true]);
+  assertEquals([extendTimes(cluster, startMs), lock.signal.aborted], [[400, 800], true]);
   assertEquals(
     lock.signal.reason.message,
     `Cannot keep lock "a": it was extended 2 times, the most that 'extensionsMax' allows`,
