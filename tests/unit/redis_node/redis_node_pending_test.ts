@@ -123,12 +123,6 @@ test.opened("RedisNode says to each node that forgot the script for how long key
   }
 });
 
-test.opened("RedisNode denies the end of keys that are to live on, but are gone", async (bench) => {
-  const request = await bench.send("release", new FakeRequest("k", { keptMs: () => 5 }));
-  await bench.answer(":0\r\n");
-  assertEquals(request.outcomes, ["denied"]);
-});
-
 test("RedisNode keeps a release of several keys that waited for a first connection", async (bench) => {
   bench.network.mode = "refuse";
   bench.release(release("v", ["k", "é"]));
