@@ -94,6 +94,22 @@ const CASES: Record<string, Case> = {
     run: [RELEASE_QUEUED, "1 a v own:1:50", 0],
     after: ["ZCARD hasp:queue:a", 1],
   },
+  "EXTEND_SHARED drops all writers that are gone": {
+    before: [
+      ...["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 9999999999999 v"],
+      `ZADD hasp:queue:a ${[1, 2, 3, 4, 5, 6].map((n) => `${n} gone:${n}:50`).join(" ")}`,
+    ],
+    run: [EXTEND_SHARED, "1 a v 9000", 1],
+    after: ["ZCARD hasp:queue:a", 0],
+  },
+  "ACQUIRE_SHARED notifies readers behind a writer that is gone": {
+    before: [
+      ...["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 9999999999999 w"],
+      `ZADD hasp:queue:a 1 ${GONE} 2 gone:R1:50`,
+    ],
+    run: [ACQUIRE_SHARED, "1 a v 9000 ", 1],
+    after: ["ZCARD hasp:queue:a", 0],
+  },
   "RELEASE_QUEUED leaves a key alone that another got after readers' key was deleted": {
     before: ["SET a w", "ZADD hasp:readers:a 9999999999999 v"],
     run: [RELEASE_QUEUED, "1 a v", 0],
