@@ -241,11 +241,14 @@ export class HeldLock extends TimerEntry {
    */
   deliver(handle?: object): void {
     if (handle && this.#extend && keepsSignals()) this.#handle = new WeakRef(handle);
-    this.#extendInTime();
+    this.#scheduleExtension();
   }
 
-  /** If it extends itself, has it do so when a third of its TTL has passed. */
-  #extendInTime(): void {
+  /**
+   * If it extends itself, has it do so next when a third of its TTL has passed: of that of its
+   * call, or of its last extension if that is shorter.
+   */
+  #scheduleExtension(): void {
     const ttlMs = Math.min(this.#ttlMs, this.settings.ttlMs);
     this.extendAt(this.#extend ? this.#startMs + ttlMs * EXTEND_AFTER_FACTOR : Infinity);
   }
@@ -284,7 +287,7 @@ export class HeldLock extends TimerEntry {
     // mutation: extended-validity-from-the-answers-on
     this.#startMs = startMs;
     this.#ttlMs = ttlMs;
-    this.#extendInTime();
+    this.#scheduleExtension();
     return true;
   }
 

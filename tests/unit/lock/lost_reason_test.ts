@@ -25,10 +25,6 @@ const LOSSES: readonly [
     cluster.set("hang");
     await cluster.advance(TTL_MS);
   }],
-  ["extend-failed", "the nodes fail", { autoExtend: true }, async (cluster) => {
-    cluster.set("fail");
-    await cluster.advance(TTL_MS);
-  }],
   [
     "extensions-max",
     "it was extended often enough",
