@@ -5,8 +5,9 @@
  */
 import { onRandomPort } from "./ports.ts";
 import { MEMORY_REDIS_OPTION_NAMES, type MemoryRedisOptions } from "./server/memory_redis.ts";
-import { type Listen, TcpNode } from "./server/tcp_node.ts";
+import { TcpNode } from "./server/tcp_node.ts";
 import type { TestNode } from "./test_node.ts";
+import { countedNetwork, type Network } from "./time/traffic.ts";
 import { checkOptions, rangeError } from "../validate.ts";
 
 /** Most nodes that one call can start. */
@@ -99,9 +100,9 @@ export async function startNodes(
     throw rangeError("start nodes", "count", `must be an integer from 1 to ${NODES_MAX}`, count);
   }
   checkOptions("start nodes", options, MEMORY_REDIS_OPTION_NAMES);
-  const { listen } = await import("../transport/node_listener.ts");
+  const network = await countedNetwork();
   const started = await Promise.allSettled(
-    Array.from({ length: count }, () => onRandomPort((port) => startNode(port, listen, options))),
+    Array.from({ length: count }, () => onRandomPort((port) => startNode(port, network, options))),
   );
   const nodes = started.filter((it) => it.status === "fulfilled").map((it) => it.value);
   const failed = started.find((it) => it.status === "rejected");
@@ -119,10 +120,10 @@ export async function startNodes(
 
 async function startNode(
   port: number,
-  listen: Listen,
+  network: Network,
   options: MemoryRedisOptions,
 ): Promise<TcpNode> {
-  const node = new TcpNode(port, listen, options);
+  const node = new TcpNode(port, network, options);
   await node.start();
   return node;
 }

@@ -34,6 +34,8 @@ export class Connection {
   readonly id: number;
   /** Sends a message of a channel. */
   readonly deliver: (message: Reply) => void;
+  /** Closes it, behind the replies. */
+  readonly close: () => void;
   /** Its channels, the oldest first. */
   readonly subscriptions: Set<string> = new Set();
   /** The number of the database in use. */
@@ -44,12 +46,16 @@ export class Connection {
   authenticated: boolean;
   /** The name that `CLIENT SETNAME` set. */
   name = "";
-  /** Whether the server closes the connection behind the reply. */
-  quit = false;
 
-  constructor(server: ServerState, id: number, deliver: (message: Reply) => void) {
+  constructor(
+    server: ServerState,
+    id: number,
+    deliver: (message: Reply) => void,
+    close: () => void,
+  ) {
     this.id = id;
     this.deliver = deliver;
+    this.close = close;
     this.authenticated = server.password === undefined;
   }
 

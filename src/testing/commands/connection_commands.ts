@@ -127,7 +127,7 @@ function reset({ server, connection }: CommandContext): Reply {
 }
 
 function quit({ connection }: CommandContext): Reply {
-  connection.quit = true;
+  connection.close();
   return OK;
 }
 

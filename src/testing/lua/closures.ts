@@ -304,14 +304,6 @@ function inOrder(
 export function call(callee: Expression, args: readonly Expression[], line: number): Expression {
   const site: Site = { line, name: callee.name };
   const [list, { evaluate }] = [listOf(args), callee];
-  const known = callee.constant?.[0];
-  if (typeof known === "function") {
-    return calling((frame) => {
-      const values = list(frame);
-      machine.site = site;
-      return known(values);
-    });
-  }
   return calling((frame) => {
     const called = evaluate(frame);
     const values = list(frame);

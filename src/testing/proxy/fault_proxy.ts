@@ -8,6 +8,7 @@ import type { DialTarget, StreamHandler, StreamPeer } from "../../transport/node
 import { check, NUMBER, rangeError } from "../../validate.ts";
 import { checkDelayMs, type Faults, NO_FAULTS } from "../pipe.ts";
 import { onRandomPort, Port } from "../ports.ts";
+import { countedNetwork, type Network } from "../time/traffic.ts";
 import { Link } from "./link.ts";
 
 /**
@@ -168,15 +169,13 @@ export interface FaultProxy extends AsyncDisposable {
  */
 export async function startProxy(address: string | URL): Promise<FaultProxy> {
   const server = parseAddress(address);
-  const network = await import("../../transport/node_listener.ts");
+  const network = await countedNetwork();
   return await onRandomPort(async (port) => {
     const proxy = new TcpProxy(port, network, server);
     await proxy.listening.start();
     return proxy;
   });
 }
-
-type Network = typeof import("../../transport/node_listener.ts");
 
 class TcpProxy implements FaultProxy {
   readonly port: number;

@@ -4,7 +4,6 @@
  * @module
  */
 import type { StreamHandler, StreamPeer } from "../../transport/node_listener.ts";
-import { countedSend, countTraffic } from "../time/traffic.ts";
 import { type Faults, Pipe, type Sink } from "../pipe.ts";
 
 /** A client's connection, and the one to the server that belongs to it. */
@@ -35,28 +34,24 @@ export class Link implements StreamHandler {
     dialServer: (handler: StreamHandler) => StreamPeer,
     faults: { readonly requests: Faults; readonly replies: Faults },
   ) {
-    countTraffic();
     this.over = new Promise((resolve) => this.#onOver = resolve);
     this.requests = new Pipe(faults.requests);
     this.replies = new Pipe(faults.replies);
     const server = dialServer({
-      onData: (bytes) => {
-        countTraffic();
-        this.replies.push(bytes, this.#toClient);
-      },
+      onData: (bytes) => this.replies.push(bytes, this.#toClient),
       onClose: () => this.#closed(this.replies, this.#toClient),
     });
     this.#client = client;
     this.#server = server;
     this.#toClient = {
-      send: countedSend(client),
+      send: client.send,
       end: () => {
         client.end();
         this.cutServer();
       },
     };
     this.#toServer = {
-      send: countedSend(server),
+      send: server.send,
       end: () => {
         this.replies.close();
         server.end();
@@ -66,7 +61,6 @@ export class Link implements StreamHandler {
 
   /** Part of {@linkcode StreamHandler}. */
   onData(bytes: Uint8Array): void {
-    countTraffic();
     this.requests.push(bytes, this.#toServer);
   }
 
@@ -91,7 +85,6 @@ export class Link implements StreamHandler {
 
   /** One end is closed: so is the other, behind what is on the way to it. */
   #closed(direction: Pipe, sink: Sink): void {
-    countTraffic();
     direction.push(undefined, sink);
     if (--this.#open === 0) this.#onOver!();
   }

@@ -102,7 +102,6 @@ export interface MemoryRestartOptions {
  */
 export class MemoryRedis {
   readonly #state: ServerState;
-  readonly #sessions: Set<MemorySession> = new Set();
   /** The id of the last connection since the start. */
   #lastId = 0;
 
@@ -135,15 +134,7 @@ export class MemoryRedis {
    * @returns The connection.
    */
   session(options: MemorySessionOptions = {}): MemorySession {
-    const session: MemorySession = new ServerSession(this.#state, ++this.#lastId, {
-      onMessage: options.onMessage?.bind(options),
-      onEnd: () => {
-        this.#sessions.delete(session);
-        options.onEnd?.();
-      },
-    });
-    this.#sessions.add(session);
-    return session;
+    return new ServerSession(this.#state, ++this.#lastId, options);
   }
 
   /**
@@ -162,7 +153,7 @@ export class MemoryRedis {
    * @param options Whether to keep the keys.
    */
   restart({ keepData = false }: MemoryRestartOptions = {}): void {
-    for (const session of [...this.#sessions]) session.close();
+    for (const { close } of [...this.#state.connections]) close();
     this.#lastId = 0;
     this.#state.scripts.clear();
     this.#state.runId = systemRandom.value();

@@ -58,7 +58,8 @@ export class ServerSession implements MemorySession {
   constructor(server: ServerState, id: number, options: MemorySessionOptions) {
     this.#server = server;
     this.#options = options;
-    this.#connection = new Connection(server, id, (message) => this.#onMessage(message));
+    const deliver = (message: Reply) => this.#onMessage(message);
+    this.#connection = new Connection(server, id, deliver, () => this.close());
     server.connections.add(this.#connection);
     this.#decoder = new RespDecoder((request) => this.#onRequest(request));
   }
@@ -106,7 +107,6 @@ export class ServerSession implements MemorySession {
     const words = request.map(toByteString);
     const reply = runCommand(this.#server, this.#connection, words); // first: it may send messages
     this.#replies += reply;
-    if (this.#connection.quit) this.close();
   }
 
   #refuse(): void {

@@ -10,10 +10,7 @@ import { checkDelayMs, type Faults, NO_FAULTS, Pipe, type Sink } from "../pipe.t
 import { Port } from "../ports.ts";
 import { MemoryRedis, type MemoryRedisOptions, type MemoryRestartOptions } from "./memory_redis.ts";
 import type { TestNode } from "../test_node.ts";
-import { countedSend, countTraffic } from "../time/traffic.ts";
-
-/** Starts to listen on a port. */
-export type Listen = typeof import("../../transport/node_listener.ts").listen;
+import type { Network } from "../time/traffic.ts";
 
 /** A {@linkcode TestNode} over TCP. Dispose of it with {@linkcode stop}. */
 export class TcpNode implements TestNode {
@@ -30,12 +27,12 @@ export class TcpNode implements TestNode {
 
   /**
    * @param port The port.
-   * @param listen Starts to listen.
+   * @param network Where it listens.
    * @param options The clock and the password.
    */
-  constructor(port: number, listen: Listen, options: MemoryRedisOptions) {
+  constructor(port: number, network: Network, options: MemoryRedisOptions) {
     this.port = port;
-    this.#listening = new Port(() => listen(port, (peer) => this.#accept(peer)));
+    this.#listening = new Port(() => network.listen(port, (peer) => this.#accept(peer)));
     this.#password = options.password;
     const { clock = systemClock } = options;
     const wallMs = () => clock.wallMs() + this.#aheadMs;
@@ -126,26 +123,20 @@ export class TcpNode implements TestNode {
   }
 
   #accept(peer: StreamPeer): StreamHandler {
-    countTraffic();
-    const send = countedSend(peer);
     const session = this.#server.session({
-      onMessage: send,
+      onMessage: peer.send,
       onEnd: () => queueMicrotask(() => peer.end()), // behind the last replies
     });
     const requests: Sink = {
       send: (bytes) => {
         const replies = session.push(bytes);
-        if (replies.length > 0) send(replies);
+        if (replies.length > 0) peer.send(replies);
       },
       end: () => session.close(),
     };
     return {
-      onData: (bytes) => {
-        countTraffic();
-        this.#inbox.push(bytes, requests);
-      },
+      onData: (bytes) => this.#inbox.push(bytes, requests),
       onClose: () => {
-        countTraffic();
         if (this.#cutOff) this.#inbox.drop(requests);
         this.#inbox.push(undefined, requests);
       },

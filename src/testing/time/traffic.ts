@@ -4,7 +4,10 @@
  * @module
  */
 
-import type { StreamPeer } from "../../transport/node_listener.ts";
+import type { StreamHandler, StreamPeer } from "../../transport/node_listener.ts";
+
+/** Where servers listen, and proxies connect to them. */
+export type Network = Pick<typeof import("../../transport/node_listener.ts"), "dial" | "listen">;
 
 /**
  * Connections opened and closed and pieces of data, in either direction, since the process started.
@@ -14,16 +17,39 @@ let passed = 0;
 let servers = 0;
 let echo: ReturnType<typeof openEcho> | undefined;
 
-/** Called for everything that passes. */
-export function countTraffic(): void {
-  passed++;
+/** The network of the runtime, with everything counted that passes. */
+export async function countedNetwork(): Promise<Network> {
+  const { dial, listen } = await import("../../transport/node_listener.ts");
+  return {
+    dial: (target, handler) => countedPeer(dial(target, countedHandler(handler))),
+    listen: (port, accept) =>
+      listen(port, (peer) => {
+        passed++;
+        return countedHandler(accept(countedPeer(peer)));
+      }),
+  };
 }
 
-/** Sends bytes, and counts each piece. */
-export function countedSend(peer: StreamPeer): (bytes: Uint8Array) => void {
-  return (bytes) => {
-    passed++;
-    peer.send(bytes);
+function countedPeer(peer: StreamPeer): StreamPeer {
+  return {
+    ...peer,
+    send(bytes) {
+      passed++;
+      peer.send(bytes);
+    },
+  };
+}
+
+function countedHandler(handler: StreamHandler): StreamHandler {
+  return {
+    onData(bytes) {
+      passed++;
+      handler.onData(bytes);
+    },
+    onClose() {
+      passed++;
+      handler.onClose();
+    },
   };
 }
 

@@ -189,9 +189,12 @@ export class SimNode {
   /** Takes a connection. */
   accept(client: string, reply: (bytes: string) => void, replayed = false): NodeSession {
     const id = ++this.#connections;
-    const state = new Connection(this.#state, id, (message) => {
-      this.#deliver(session, encodeReply(message, 2));
-    });
+    const state = new Connection(
+      this.#state,
+      id,
+      (message) => this.#deliver(session, encodeReply(message, 2)),
+      () => this.drop(session),
+    );
     this.#state.connections.add(state);
     const session: NodeSession = {
       id,
