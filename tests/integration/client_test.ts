@@ -21,17 +21,6 @@ const { test } = shared;
 /** A name that no resolver is asked about, as a label may have 63 characters. */
 const NO_HOST = `${"a".repeat(64)}.invalid`;
 
-Deno.test("connect() rejects for a port that refuses", async () => {
-  const address = "redis://127.0.0.1:1";
-  const error = await assertRejects(() => connect(address), ConnectionError);
-  assertEquals(
-    error.message,
-    `Connection to ${address} could not be made: ${(error.cause as Error).message}`,
-  );
-  assertInstanceOf(error.cause, Deno.errors.ConnectionRefused);
-  assertEquals([error.address, error.outcome], [address, "not-sent"]);
-});
-
 /** What keeps a node from being used from the start. */
 interface Trouble {
   readonly what: string;

@@ -13,14 +13,6 @@ Deno.test("connect() reaches a server by its socket", async () => {
   assert(info.replaceAll(/[[\]]/gu, "").includes(` addr=${server.socketPath}:0`), info);
 });
 
-Deno.test("connect() to a socket carries values that one read does not hold", async () => {
-  await using server = await startServer({ unixSocket: true });
-  await using client = await connect(`redis+unix://${server.socketPath}`);
-  const text = "ü\r\n".repeat(250_000);
-  assertEquals(await client.send(["SET", "key", text]), "OK");
-  assert(await client.send(["GET", "key"]) === text);
-});
-
 Deno.test("connect() finds a socket whose path is percent-encoded", async () => {
   const folder = await Deno.makeTempDir({ prefix: "so ck%ets-ü-" });
   try {
@@ -32,17 +24,6 @@ Deno.test("connect() finds a socket whose path is percent-encoded", async () => 
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
-});
-
-Deno.test("connect() logs in over a socket", async () => {
-  await using server = await startServer({ unixSocket: true, password: "p@ss word" });
-  // The host part of such an address is empty, and a URL without a host has no place for a
-  // password.
-  const error = await assertRejects(
-    () => connect(`redis+unix://${server.socketPath}`),
-    Error,
-  );
-  assertEquals(error.message, "NOAUTH Authentication required.");
 });
 
 Deno.test("connect() rejects where there is no socket", async () => {

@@ -28,18 +28,6 @@ const NONE = [0, 0, 0, 0, 0];
 const QUEUE = "hasp:queue:job";
 const TURN = "hasp:turn:job";
 
-test("a lock is handed over at once, whatever the polling delay and the TTL", async (servers) => {
-  await using clients = openClients(servers.urls, 2);
-  const [one, other] = clients;
-  let held = await one.acquire("job");
-  for (let turn = 0; turn < 20; turn++) {
-    const { acquiring } = await lineUp(turn % 2 === 0 ? other : one, "job", servers);
-    await held.release();
-    held = await soon(acquiring);
-  }
-  await held.release();
-});
-
 test("a call for several resources stands only in the queues of those that are in its way", async (servers) => {
   await using clients = openClients(servers.urls, 3);
   const [holder, other, waiter] = clients;

@@ -1,4 +1,3 @@
-import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { Lock } from "../../src/lock/lock.ts";
 import { adaptedNode } from "../../src/quorum/adapted_node.ts";
@@ -53,7 +52,6 @@ function oddNode(name: string, clock: FakeClock, plan: Plan): LockNode {
 }
 
 const GRANTS: Behaviour = { when: "later", answer: "granted", delayMs: 1 };
-const HANGS: Behaviour = { ...GRANTS, when: "never" };
 const PLAIN = {} as Plan;
 
 const behaviour: fc.Arbitrary<Behaviour> = fc.record({
@@ -130,9 +128,3 @@ for (const [name, call] of Object.entries(CALLS)) {
     );
   });
 }
-
-Deno.test("close() settles although a node's own never does", async () => {
-  const { clock, redlock } = setUp([{ ...PLAIN, close: HANGS }]);
-  await advanceUntil(clock, redlock.close(), 10_000);
-  assertEquals(clock.timersAlive, 0);
-});

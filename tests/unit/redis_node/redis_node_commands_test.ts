@@ -210,11 +210,3 @@ test.queueing("RedisNode encodes a command once for all nodes, and apart for tho
   assertEquals(benches.map(({ written }) => written), [set + set, set + set, join + join, join]);
   await Promise.all([other.close(), plain.close()]);
 });
-
-test.opened("RedisNode writes what one tick asks in one piece, in order", async (bench) => {
-  const request = bench.ask("acquire");
-  request.encoded = undefined;
-  await bench.send("release", request);
-  const release = wire("EVALSHA", RELEASE.sha1, "1", "k", "v");
-  assertEquals(bench.transport.writes, [wire("SET", "k", "v", "NX", "PX", "1000") + release]);
-});

@@ -40,18 +40,6 @@ for (const reply of ["-NOPERM no 'time'", "*1\r\n:1", "*2\r\n+now\r\n+then"]) {
   });
 }
 
-test("RedisNode.subscribe() sends its message once the connection for commands is made", async (bench) => {
-  bench.network.mode = "refuse";
-  await bench.send("acquire");
-  bench.node.subscribe!(bench, INDEX);
-  await runMicrotasks();
-  await bench.receive(SUBSCRIBED);
-  assertEquals(bench.notices, [IS_UNSUBSCRIBED]);
-  assertEquals(await bench.reconnect(), PROBE);
-  await bench.answerProbe();
-  assertEquals(bench.notices, [IS_UNSUBSCRIBED, IS_SUBSCRIBED]);
-});
-
 test.subscribed("RedisNode.subscribe() sends its message again each time that the connection for commands was made again", async (bench) => {
   await bench.hangUp();
   assertEquals(bench.notices, [IS_UNSUBSCRIBED]);
@@ -173,25 +161,16 @@ test.subscribed("RedisNode.subscribe() is unsupported if three messages in a row
   await assertUnsupported(bench, `${NAME} does not deliver published messages`);
 });
 
-for (
-  const [when, next] of [
-    ["ten seconds later", (bench: NodeBench) => bench.advance(10_000)],
-    ["when the connection for commands was made again", async (bench: NodeBench) => {
-      await bench.hangUp();
-      await bench.reconnect();
-    }],
-  ] as const
-) {
-  test.listening(`RedisNode.subscribe() subscribes again after a refusal, ${when}`, async (bench) => {
-    await join(bench);
-    await bench.answer("-NOPERM no 'publish'\r\n");
-    assertEquals(bench.notices.at(-1), ["unsupported", INDEX, "NOPERM no 'publish'"]);
-    await next(bench);
-    assertEquals(bench.subscriptions.last.writes, [SUBSCRIBE]);
-    await bench.receive(SUBSCRIBED);
-    assert(bench.written.endsWith(PROBE));
-  });
-}
+test.listening("RedisNode.subscribe() subscribes again after a refusal when the connection for commands was made again", async (bench) => {
+  await join(bench);
+  await bench.answer("-NOPERM no 'publish'\r\n");
+  assertEquals(bench.notices.at(-1), ["unsupported", INDEX, "NOPERM no 'publish'"]);
+  await bench.hangUp();
+  await bench.reconnect();
+  assertEquals(bench.subscriptions.last.writes, [SUBSCRIBE]);
+  await bench.receive(SUBSCRIBED);
+  assert(bench.written.endsWith(PROBE));
+});
 
 for (
   const [what, answers, count] of [["unsupported", true, 5], [
@@ -299,12 +278,6 @@ for (
     assertEquals([bench.notices, bench.written, bench.wheel.size], [[], "", 0]);
   });
 }
-
-test("RedisNode.unsubscribe() of one that was never subscribed does nothing", async (bench) => {
-  bench.node.unsubscribe();
-  await runMicrotasks();
-  assertEquals(bench.subscriptions.targets, []);
-});
 
 test.connected("RedisNode receives nothing over a subscription that was ended, also if another has begun", async (bench) => {
   bench.transport.writes.length = 0;

@@ -189,20 +189,6 @@ for (const [pttl, remainingMs] of [[-1, Infinity], [-2, 0], [0, 1]]) {
   });
 }
 
-test.opened("RedisNode fails a request for several keys by the error of one", async (bench) => {
-  const request = await bench.send("extend", new FakeRequest(["k", "l"]), 6);
-  await bench.answer("-WRONGTYPE no\r\n");
-  assertEquals(request.answers, [["failed", 6, "WRONGTYPE no"]]);
-});
-
-test("RedisNode gives each request its own reply", async (bench) => {
-  const requests = [0, 13, 30].map((index) => bench.ask("acquire", new FakeRequest(), index));
-  await runMicrotasks();
-  await bench.answer("+OK\r\n$-1\r\n-ERR no\r\n");
-  const answers = requests.map(({ answers }) => answers[0].slice(0, 2));
-  assertEquals(answers, [["granted", 0], ["denied", 13], ["failed", 30]]);
-});
-
 // Whether a key may be set
 
 test("RedisNode.acquire() says that nothing was sent if no connection could be made", async (bench) => {

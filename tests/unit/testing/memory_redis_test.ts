@@ -77,15 +77,6 @@ Deno.test("MemoryRedis.session() reports the time of its clock, and drops a key 
   assertEquals([bench.ask("GET", "a"), bench.ask("PTTL", "a")], ["$-1", ":-2"]);
 });
 
-test("MemoryRedis.session() keeps its own name and its own protocol", (redis) => {
-  const session = redis.session();
-  ask(session, "CLIENT", "SETNAME", "one");
-  assertEquals(ask(redis.session(), "CLIENT", "GETNAME"), "$-1");
-  ask(session, "HELLO", 3);
-  assertEquals(ask(session, "GET", "a"), "_");
-  assertEquals(ask(redis.session(), "GET", "a"), "$-1");
-});
-
 test("MemoryRedis.session() delivers messages at once, or in front of the next reply", (redis) => {
   const messages: string[] = [];
   const listener = redis.session({ onMessage: (bytes) => messages.push(latin1.decode(bytes)) });
