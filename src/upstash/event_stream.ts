@@ -56,7 +56,10 @@ async function openStream(
   throw errorOf(error);
 }
 
-/** Calls `onEvent` with the data of each event, until the stream ends or `signal` aborts. */
+/**
+ * Calls `onEvent` with the data of each event, until the stream ends, `signal` aborts, or an event
+ * is too long.
+ */
 async function readEvents(
   body: ReadableStream<Uint8Array>,
   signal: AbortSignal,
@@ -83,9 +86,6 @@ async function readEvents(
         event = undefined;
       }
     }
-    if (unread.length + (event?.length ?? 0) > EVENT_LENGTH_MAX) {
-      await reader.cancel();
-      throw new Error("The event is too long");
-    }
+    if (unread.length + (event?.length ?? 0) > EVENT_LENGTH_MAX) return await reader.cancel();
   }
 }
