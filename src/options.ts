@@ -300,9 +300,9 @@ function hasAllOf(options: RedlockOptions, others: RedlockOptions): boolean {
 }
 
 /**
- * The options of the lock among those that a caller passed, each read once: those that an instance
- * of a class inherits, too. Unknown ones are left only if there may be no others: {@linkcode
- * merged} finds these.
+ * A copy of the options that a caller passed, each read once. A plain object is copied as it is:
+ * {@linkcode merged} refuses what is unknown. From an instance of a class, which may inherit
+ * options, and from an object that may have others, the options of the lock are copied.
  */
 function copyOptions(
   action: string,

@@ -60,10 +60,11 @@ export async function inspect(
 export function warnOfPattern(name: string): void {
   const [, prefix] = /^(.*?)\*$/u.exec(name) ?? [];
   if (prefix === undefined) return;
-  printError(
-    `hasp: ${printable(name)} is taken as a name, and not as a pattern: ` +
-      `'hasp list ${printable(prefix)}' lists what begins with ${printable(prefix) || "anything"}`,
-  );
+  const start = printable(prefix);
+  const instead = start
+    ? `'hasp list ${start}' lists what begins with ${start}`
+    : "'hasp list' lists all";
+  printError(`hasp: ${printable(name)} is taken as a name, and not as a pattern: ${instead}`);
 }
 
 /** Asks for the state of several resources at the same time. */

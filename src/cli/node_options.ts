@@ -48,7 +48,8 @@ export async function openClient(
   const found = await findNodes(options, process.env, (path) => readFile(path, "utf8"));
   const { addresses, keyPrefix: filePrefix = "" } = found;
   const { keyPrefix = filePrefix, nodeTimeout: nodeTimeoutMs } = options;
-  const redlock = createRedlock(addresses, {
+  const text = addresses.join(" ");
+  const redlock = createRedlock(text, {
     onEvent: () => {}, // the commands report by themselves
     clientName: `hasp:${processName()}`,
     ...redlockOptions,
@@ -56,7 +57,7 @@ export async function openClient(
     keyPrefix,
     nodeTimeoutMs,
   });
-  const nodeCount = addresses.join(" ").match(ADDRESS_START)!.length; // else they were refused
+  const nodeCount = text.match(ADDRESS_START)!.length; // else they were refused
   return { redlock, keyPrefix, nodeCount, [Symbol.asyncDispose]: () => redlock.close() };
 }
 

@@ -48,7 +48,10 @@ export function createProgram(onExitCode: OnExitCode): Command {
       getErrHelpWidth: () => HELP_COLUMNS,
       writeOut,
       writeErr: writeError,
-      outputError: (text, write) => write(text.replace(/^error: /u, "hasp: ")),
+      outputError: (text, write) => {
+        const hint = "$& Addresses of nodes go to --node.";
+        write(text.replace(/^error: /u, "hasp: ").replace(/too many arguments.*/u, hint));
+      },
     })
     .addHelpText("after", NODES_HELP + EXIT_CODES_HELP);
   addRun(program, onExitCode);

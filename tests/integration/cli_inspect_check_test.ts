@@ -66,6 +66,9 @@ test("hasp says that a name is no pattern, and lists by prefixes", async (server
         "begins with stuck:\n",
     );
   }
+  assertMatch((await hasp(["list", "*"], servers)).stderr, /: 'hasp list' lists all\n$/u);
+  const { code, stderr } = await hasp(["check", "redis://h"], servers);
+  assertEquals([code, stderr.endsWith(" Addresses of nodes go to --node.\n")], [125, true], stderr);
 });
 
 test("hasp check ends with 1 if there is an error, with --json too", async (servers) => {

@@ -1,5 +1,5 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import { check, FINITE, NOT_NEGATIVE, NUMBER, POSITIVE, rangeError } from "../../src/validate.ts";
+import { check, FINITE, NOT_NEGATIVE, NUMBER, POSITIVE } from "../../src/validate.ts";
 
 const ALL = [-Infinity, -1, -Number.MIN_VALUE, -0, 0, Number.MIN_VALUE, 0.5, 1, Number.MAX_VALUE];
 const NUMBERS = [...ALL, Infinity, NaN];
@@ -56,9 +56,3 @@ for (const [wanted, rule, allows] of RULES) {
     }
   });
 }
-
-Deno.test("rangeError() says what cannot be done, why, and with which value", () => {
-  const error = rangeError("extend lock", "ttlMs", "must be odd", 2);
-  assertEquals(error.name, "RangeError");
-  assertEquals(error.message, "Cannot extend lock as 'ttlMs' must be odd: current value is 2");
-});

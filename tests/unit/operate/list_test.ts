@@ -143,10 +143,7 @@ test("list() refuses wrong arguments, and nodes that cannot list their keys", as
     [{}, "Cannot list locks as node node0 does not support 'list'"],
   ];
   for (const [options, message] of wrong) {
-    await assertRejects(
-      () => names(list(cluster.redlock, options as ListOptions)),
-      TypeError,
-      message,
-    );
+    const call = () => names(list(cluster.redlock, options as ListOptions));
+    await assertRejects(call, TypeError, message);
   }
 });

@@ -87,11 +87,7 @@ for (const signal of [{}, { addEventListener() {} }, "abort"]) {
   test.open(`RedisClient.send() refuses ${JSON.stringify(signal)} as a signal`, async ({ client }) => {
     const call = () => client.send(["PING"], { signal: signal as unknown as AbortSignal });
     const { message } = await assertRejects(call, TypeError);
-    const type = typeof signal === "string" ? "string" : "Object";
-    assertEquals(
-      message,
-      `Cannot send command as 'signal' must be an AbortSignal: current type is '${type}'`,
-    );
+    assertEquals(message.split(":")[0], "Cannot send command as 'signal' must be an AbortSignal");
   });
 }
 
