@@ -257,7 +257,7 @@ Deno.test("upstashNode() reports bad options, and shows no secret", () => {
     [{ url: `${url}/?db=secret`, token: "t" }, "'url' must be"],
     [{ url: `${url}/#secret`, token: "t" }, "'url' must be"],
     [{ url, token: "" }, "'token' must be a non-empty string"],
-    [{ url }, "'token' must be a non-empty string"],
+    [{ url }, "visible ASCII characters: current type is 'undefined'"],
     [
       { url, token: "my\nsecret" },
       "'token' must be a non-empty string of visible ASCII characters",
