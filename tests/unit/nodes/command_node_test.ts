@@ -271,6 +271,19 @@ Deno.test("commandNode() rejects readers that it cannot read, and shows none of 
   });
 });
 
+Deno.test("commandNode() reads in what subscribe rejects with that the server refuses", async () => {
+  const message = "NOPERM no permission to use 'subscribe'";
+  const subscribe = () => Promise.reject({ message });
+  await withCommandNode({ subscribe }, async (_client, node) => {
+    const refused = Promise.withResolvers<Error>();
+    const nothing = () => {};
+    const others = { onSubscribed: nothing, onUnsubscribed: nothing, onQueueMessage: nothing };
+    const onRefused = (_nodeIndex: number, error: Error) => refused.resolve(error);
+    node.subscribe!({ id: "me", ...others, onRefused }, 0);
+    assertEquals((await refused.promise).message, message);
+  });
+});
+
 Deno.test("commandNode() rejects options that make no sense", () => {
   const send = () => Promise.resolve();
   const cases: [object, string][] = [
