@@ -7,6 +7,7 @@ import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
 const RECOVERY_MS = 50;
 const REFUSAL = new Error("NOPERM");
+const UNABLE = { subscribe: undefined };
 
 const subscribes = ({ nodes }: Callers) => nodes.map(({ subscribes }) => subscribes);
 const unsubscribes = ({ nodes }: Callers) => nodes.map(({ unsubscribes }) => unsubscribes);
@@ -18,6 +19,7 @@ for (
     ["until all nodes are subscribed", () => {}, 10],
     ["until 50 ms after a quorum is", (nodes) => nodes[2].subscribeMs = Infinity, 60],
     ["until the last has refused", (nodes) => nodes[2].refusal = REFUSAL, 10],
+    ["unless the last never notifies", (nodes) => Object.assign(nodes[2], UNABLE), 10],
     ["for a second if too few are", (nodes) => {
       nodes[1].subscribeMs = nodes[2].subscribeMs = Infinity;
     }, 1_000],
