@@ -7,7 +7,7 @@ import { onRandomPort } from "./ports.ts";
 import { MEMORY_REDIS_OPTION_NAMES, type MemoryRedisOptions } from "./server/memory_redis.ts";
 import { TcpNode } from "./server/tcp_node.ts";
 import type { TestNode } from "./test_node.ts";
-import { countedNetwork, type Network } from "./time/traffic.ts";
+import { countedNetwork } from "./time/traffic.ts";
 import { checkOptions, rangeError } from "../validate.ts";
 
 /** Most nodes that one call can start. */
@@ -102,7 +102,12 @@ export async function startNodes(
   checkOptions("start nodes", options, MEMORY_REDIS_OPTION_NAMES);
   const network = await countedNetwork();
   const started = await Promise.allSettled(
-    Array.from({ length: count }, () => onRandomPort((port) => startNode(port, network, options))),
+    Array.from({ length: count }, () =>
+      onRandomPort(async (port) => {
+        const node = new TcpNode(port, network, options);
+        await node.start();
+        return node;
+      })),
   );
   const nodes = started.filter((it) => it.status === "fulfilled").map((it) => it.value);
   const failed = started.find((it) => it.status === "rejected");
@@ -116,16 +121,6 @@ export async function startNodes(
     close: () => stopAll(nodes),
     [Symbol.asyncDispose]: () => stopAll(nodes),
   });
-}
-
-async function startNode(
-  port: number,
-  network: Network,
-  options: MemoryRedisOptions,
-): Promise<TcpNode> {
-  const node = new TcpNode(port, network, options);
-  await node.start();
-  return node;
 }
 
 function nodeAt(nodes: readonly TestNode[], index: number): TestNode {

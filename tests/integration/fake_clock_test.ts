@@ -15,7 +15,14 @@ import {
   type Redlock,
   type RedlockOptions,
 } from "../../mod.ts";
-import { MemoryRedis, startFakeClock, startNodes, type TestNodes } from "../../src/testing/mod.ts";
+import { connect } from "../../src/redis/mod.ts";
+import {
+  MemoryRedis,
+  startFakeClock,
+  startNodes,
+  startProxy,
+  type TestNodes,
+} from "../../src/testing/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { testOf } from "../support/test_of.ts";
 
@@ -70,6 +77,22 @@ Deno.test("FakeClock.tick() moves clients of servers without sockets", async () 
   const server = new MemoryRedis();
   await using redlock = createRedlock(["redis://a"], { connect: server.connect, ttlMs: TTL_MS });
   await expectAbortAtEnd(redlock, (ms) => clock.tick(ms));
+});
+
+test("FakeClock.tick() waits for commands that follow from one another, also through a proxy", async (all) => {
+  await using proxy = await startProxy(all.nodes.addresses[0]);
+  for (const address of [all.nodes.addresses[0], proxy.address]) {
+    await using client = await connect(address);
+    using clock = startFakeClock();
+    let replies = 0;
+    const chain = async () => {
+      for (; replies < 50; replies++) await client.send(["PING"]);
+    };
+    const chained = chain();
+    await clock.tick(0);
+    assertEquals(replies, 50);
+    await chained;
+  }
 });
 
 test("FakeClock.tickUntil() lets a wait run out, and no more time than that", async (all) => {

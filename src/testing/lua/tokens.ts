@@ -33,9 +33,9 @@ const TOKEN = new RegExp(
   ].map(({ source }) => source).join("|"),
   "uy",
 );
-const ESCAPES: Readonly<Record<string, string>> = {
-  ...{ n: "\n", r: "\r", t: "\t", "\\": "\\", '"': '"', "'": "'" },
-};
+const ESCAPES = new Map(
+  Object.entries({ n: "\n", r: "\r", t: "\t", "\\": "\\", '"': '"', "'": "'" }),
+);
 
 /**
  * Splits a source into tokens.
@@ -72,7 +72,8 @@ export function tokensOf(source: string): Token[] {
 
 function unescaped(text: string, line: number): string {
   return text.replace(/\\([^])/gu, (sequence, escaped: string) => {
-    if (Object.hasOwn(ESCAPES, escaped)) return ESCAPES[escaped];
+    const meant = ESCAPES.get(escaped);
+    if (meant !== undefined) return meant;
     throw new UnsupportedError(`the escape sequence '${sequence.replace("\n", "\\n")}'`, line);
   });
 }

@@ -23,33 +23,26 @@ export async function countedNetwork(): Promise<Network> {
   return {
     dial: (target, handler) => countedPeer(dial(target, countedHandler(handler))),
     listen: (port, accept) =>
-      listen(port, (peer) => {
-        passed++;
-        return countedHandler(accept(countedPeer(peer)));
-      }),
+      listen(port, counted((peer) => countedHandler(accept(countedPeer(peer))))),
   };
 }
 
 function countedPeer(peer: StreamPeer): StreamPeer {
-  return {
-    ...peer,
-    send(bytes) {
-      passed++;
-      peer.send(bytes);
-    },
-  };
+  return { ...peer, send: counted(peer.send) };
 }
 
 function countedHandler(handler: StreamHandler): StreamHandler {
   return {
-    onData(bytes) {
-      passed++;
-      handler.onData(bytes);
-    },
-    onClose() {
-      passed++;
-      handler.onClose();
-    },
+    onData: counted((bytes) => handler.onData(bytes)),
+    onClose: counted(() => handler.onClose()),
+  };
+}
+
+/** A function whose calls are counted. */
+function counted<Args extends unknown[], Result>(act: (...args: Args) => Result): typeof act {
+  return (...args) => {
+    passed++;
+    return act(...args);
   };
 }
 
