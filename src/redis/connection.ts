@@ -274,7 +274,7 @@ export class Connection implements WireOwner, DialerOwner {
     );
     const limits = { ...this.#options, secrets: address.secrets };
     const wire = this.#wire = new Wire(transport, this, this.#wheel, queue, limits);
-    wire.beginRead();
+    wire.read();
     if (this.#wire !== wire) return; // it is lost already
     if (login.due === 0) this.#dialer.stop();
     if (alone) wire.flush();

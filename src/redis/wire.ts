@@ -10,6 +10,7 @@
 import type { TimerHandle } from "../time/clock.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Transport } from "../transport/transport.ts";
+import { type CallingStream, checkCount, PromisedStream } from "./calling_stream.ts";
 import { type DecoderOptions, RespDecoder } from "./decoder.ts";
 import {
   bytesOf,
@@ -22,11 +23,6 @@ import type { ConnectionError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
 /**
- * Bytes of the first read, and most bytes of one: a read that fills its buffer doubles it for the
- * next. So an idle connection needs little memory.
- */
-const READ_BYTES_FIRST = 1_024, READ_BYTES_MAX = 16_384;
-/**
  * Elements of arrays that are decoded before the next tick of the event loop. Other values need no
  * such limit, because each of them is the reply to a command.
  */
@@ -37,7 +33,6 @@ const ELEMENTS_PER_TICK = 16_384;
  * are still made.
  */
 const QUEUED_MAX = 256;
-const NO_BYTES: Uint8Array = new Uint8Array(0);
 /** Looks within the shorter of the two limits of a reply. */
 const LOOKS = 2;
 /**
@@ -258,12 +253,9 @@ export class Wire {
   readonly #owner: WireOwner;
   readonly #wheel: TimerWheel;
   readonly #decoder: RespDecoder;
-  /** What is read into, unless the stream has its own. */
-  #buffer = NO_BYTES;
-  #reading: Promise<void> | undefined;
-  #writing: Promise<void> | undefined;
-  /** The piece that is being written. */
-  #bytes = NO_BYTES;
+  readonly #stream: CallingStream;
+  /** Whether a piece is being written. */
+  #writing = false;
   /**
    * Whether a write is queued for the end of this tick, or under way; it takes along what is queued
    * meanwhile.
@@ -303,13 +295,10 @@ export class Wire {
     this.#wheel = wheel;
     this.#decoder = new RespDecoder(owner.onReply, limits);
     this.#limits = limits;
+    this.#stream = transport.receive && transport.send
+      ? transport as CallingStream
+      : new PromisedStream(transport);
     transport.unref?.();
-  }
-
-  /** Begins to read; the stream may be lost before this returns. */
-  beginRead(): void {
-    if (!this.#transport.receive) this.#buffer = new Uint8Array(READ_BYTES_FIRST);
-    this.#read();
   }
 
   /** Begins to watch the server: the login is done, or goes out with the first commands. */
@@ -338,75 +327,47 @@ export class Wire {
   /** Closes the stream; resolves once its last read and write have settled. */
   async close(): Promise<void> {
     if (this.#open) this.#closeTransport();
-    await this.#reading;
-    await this.#writing;
+    if (this.#stream instanceof PromisedStream) await this.#stream.stop();
   }
-
-  // Callbacks in place of `await`, which allocates more for each command; without promises if the
-  // stream can do that.
 
   /** Writes what is queued, unless a piece is being written: then that takes it along. */
   readonly #beginWrite = (): void => {
-    if (this.#bytes.length === 0) this.#write();
+    if (!this.#writing) this.#write();
   };
 
-  /**
-   * Writes what is left of the last piece, of which `written` bytes are written; or what was queued
-   * since.
-   */
-  readonly #write = (written = 0): void => {
+  /** Writes what was queued since the last piece, if there is anything. */
+  #write(): void {
     if (!this.#open) return;
+    this.#writing = this.#flushing = this.queue.length > this.queue.sent;
+    if (!this.#writing) return;
     try {
-      if (written < this.#bytes.length) {
-        this.#bytes = this.#bytes.subarray(written);
-      } else if (this.queue.length > this.queue.sent) {
-        this.#bytes = this.queue.takeUnsent();
-      } else {
-        this.#bytes = NO_BYTES;
-        this.#flushing = false;
-        return;
-      }
-      const transport = this.#transport;
-      if (transport.send) transport.send(this.#bytes, this.#onSent);
-      else this.#writing = transport.write(this.#bytes).then(this.#onWritten, this.#lose);
+      this.#stream.send(this.queue.takeUnsent(), this.#onSent);
     } catch (error) {
       this.#lose(error);
     }
-  };
-
-  readonly #onWritten = (written: number): void => {
-    if (this.#counts("write", written, this.#bytes)) this.#write(written);
-  };
+  }
 
   readonly #onSent = (error?: unknown): void => {
     if (error) this.#lose(error);
-    else this.#write(this.#bytes.length);
+    else this.#write();
   };
 
-  readonly #read = (): void => {
+  /** Reads on; the stream may be lost before this returns. */
+  readonly read = (): void => {
     if (!this.#open) return;
     try {
-      const transport = this.#transport;
-      if (transport.receive) transport.receive(this.#onChunk, this.#onEnd);
-      else this.#reading = transport.read(this.#buffer).then(this.#onRead, this.#lose);
+      this.#stream.receive(this.#onChunk, this.#onEnd);
     } catch (error) {
       this.#lose(error);
     }
   };
 
-  readonly #onRead = (count: number | null): void => {
-    if (count === null) return this.#onEnd();
-    if (!this.#onChunk(this.#buffer, count)) return;
-    const { length } = this.#buffer;
-    if (count === length && length < READ_BYTES_MAX) this.#buffer = new Uint8Array(2 * length);
-    this.#read();
-  };
-
   readonly #onChunk = (bytes: Uint8Array, count: number): boolean => {
-    if (!this.#open || !this.#counts("read", count, bytes)) return false;
+    if (!this.#open) return false;
     const decoder = this.#decoder;
-    this.#quietLooks = 0;
     try {
+      checkCount("read", count, bytes);
+      this.#quietLooks = 0;
       this.#owner.receivedAtMs = this.#wheel.clock.monotonicMs();
       decoder.push(bytes, count);
     } catch (error) {
@@ -415,21 +376,9 @@ export class Wire {
     }
     if (decoder.elementsDecoded < ELEMENTS_PER_TICK) return true;
     decoder.elementsDecoded = 0;
-    this.#wheel.after(0, this.#read);
+    this.#wheel.after(0, this.read);
     return false;
   };
-
-  /**
-   * Whether a stream counts its bytes; ends it otherwise, because nobody knows what was read or
-   * written.
-   */
-  #counts(method: string, count: number, { length }: Uint8Array): boolean {
-    if (count > 0 && count <= length && Number.isInteger(count)) return true;
-    const given = typeof count === "number" ? count : typeof count;
-    const rule = `must be an integer from 1 to ${length}: current value is ${given}`;
-    this.#lose(new TypeError(`the byte count of the transport's '${method}' ${rule}`));
-    return false;
-  }
 
   readonly #onEnd = (error: unknown = new Error("the server closed the connection")): void => {
     this.#lose(error);

@@ -96,8 +96,8 @@ for (const how of ["rejects", "throws"]) {
   });
 }
 
-for (const method of ["read", "write"] as const) {
-  Deno.test(`Connection is down if ${method}() of a stream throws, and fails the next command at once`, async () => {
+for (const [method, error] of [["read", "odd"], ["write", "odd"], ["write"]]) {
+  Deno.test(`Connection is down if ${method}() of a stream throws ${error}, and fails the next command at once`, async () => {
     let streams = 0;
     const connect = () => {
       streams++;
@@ -106,13 +106,14 @@ for (const method of ["read", "write"] as const) {
         write: (bytes: Uint8Array) => Promise.resolve(bytes.length),
         close() {},
         [method]() {
-          throw new Error("odd");
+          if (error) throw new Error(error);
+          return Promise.reject();
         },
       };
       return Promise.resolve(stream);
     };
     const client = new RedisClient("redis://h", { connect });
-    const message = `Connection to ${NAME} was lost: odd`;
+    const message = `Connection to ${NAME} was lost: ${error ?? "a write failed"}`;
     for (const _ of ["first", "second"]) {
       await assertRejects(() => client.send(["PING"]), ConnectionError, message);
     }

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { isMessage } from "../../../src/redis/reply.ts";
-import { test } from "../../support/connection_bench.ts";
+import { ConnectionBench, test } from "../../support/connection_bench.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeTransport, PING, wire } from "../../support/fake_transport.ts";
 import { NAME } from "../../support/stream_bench.ts";
@@ -65,6 +65,19 @@ test.open("Connection has one write under way, reads meanwhile, and then writes 
   first.resolve();
   await runMicrotasks();
   assertEquals([transport.writes.length, bench.written], [3, PING + PING + PING]);
+});
+
+Deno.test("Connection writes no further part of a command once it is lost", async () => {
+  const bench = await new ConnectionBench().open();
+  const first = Promise.withResolvers<number>();
+  let writes = 0;
+  bench.transport.write = () => (writes++, first.promise);
+  await bench.submit(1);
+  bench.connection.lose("was lost");
+  first.resolve(1);
+  await runMicrotasks();
+  assertEquals(writes, 1);
+  await bench.close();
 });
 
 test.open("Connection limits the commands that wait, and keeps room for those that undo others", (bench) => {
