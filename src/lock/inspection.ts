@@ -129,7 +129,7 @@ export function undecided(
  * @param client The client.
  * @param key The key.
  * @param timeoutMs How long each node may take, in milliseconds.
- * @param foreignOn A key that nobody holds is reported as foreign if so many nodes have it.
+ * @param foreignOn A key is reported as foreign if so many nodes have it: a quorum at most.
  */
 export async function reportKey(
   client: ClientState,
@@ -163,7 +163,7 @@ export async function reportKey(
     mode: held ? most[0].sharers ? "shared" : "exclusive" : undefined,
     holders: type === undefined ? holdersOf(held ? holding : most.flatMap(valuesOf)) : [],
     waiters: queues.length > 0 ? Math.max(...queues) : undefined,
-    foreign: held || lives.length >= foreignOn
+    foreign: lives.length >= foreignOn
       ? foreignKey(held ? remainingMs : lives[foreignOn - 1], type)
       : undefined,
     votes,
