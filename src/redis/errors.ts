@@ -10,10 +10,10 @@ export type RedisErrorCode = "REPLY" | "PROTOCOL" | "CONNECTION";
 
 /**
  * Errors of a server that does not know the command, or does not allow this user to use it. Before
- * Redis 7, those of a command in a script begin with the script and its line.
+ * Redis 7, and in Dragonfly, those of a command in a script begin with the script and its line.
  */
 const COMMAND_REFUSED =
-  /^(NOPERM|ERR (unknown (sub)?command|ACL failure|the server (is too old|refuses keys))|(ERR |@user_script)(.*: )?(The user executing|Unknown Redis command))/iu;
+  /^(NOPERM|ERR (unknown (sub)?command|ACL failure|the server (is too old|refuses keys))|(ERR |@user_script)(.*: )?(-NOPERM|The user executing|Unknown Redis command))/iu;
 /** Errors of a server that refuses the login or the database. */
 const LOGIN_REFUSED =
   /^(DENIED|NOAUTH|WRONGPASS|ERR (invalid password|.*\b(no|any) password\b|.*\bDB index\b|SELECT is not allowed))/iu;

@@ -65,6 +65,7 @@ const PERMANENT = [
   "ERR Command 'GET' in script attempted to access keys that don't hash to the same slot",
   "ERR ACL failure in script: User bob has no permissions to run the 'zadd' command script: 1",
   "ERR The user executing the script can't run this command or subcommand script: 1",
+  "ERR Error running script (call to 1): @user_script:1: -NOPERM bob has no ACL permissions",
   // before Redis 7
   "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: The user executing the",
   "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: Unknown Redis command",
