@@ -2,7 +2,7 @@ import * as scripts from "../support/scripts.ts";
 import { assert, assertEquals, assertFalse, assertInstanceOf, assertRejects } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { createRedlock, LockHeldError, QuorumError } from "../../mod.ts";
-import { connect, ReplyError } from "../../src/redis/mod.ts";
+import { connect, ConnectionError, ReplyError } from "../../src/redis/mod.ts";
 import type { Script } from "../../src/redis_node/scripts/script.ts";
 import { eventually } from "../support/eventually.ts";
 import { type RedisServer, startServer, startServers } from "../support/servers.ts";
@@ -35,6 +35,22 @@ const WAITING_COMMANDS = [
 const WAITING_RULES =
   "~lock:* ~hasp:queue:lock:* ~hasp:turn:lock:* resetchannels &hasp:wake:* -@all " +
   WAITING_COMMANDS.map((name) => `+${name}`).join(" ");
+
+Deno.test("a wrong password is refused with the server's reason and without the password", async () => {
+  await using server = await startServer({ password: PASSWORD });
+  const address = `redis://:wrong%20one@127.0.0.1:${server.port}`;
+  const error = await assertRejects(() => connect(address), ConnectionError);
+  assertEquals(
+    error.message,
+    `Connection to redis://127.0.0.1:${server.port} was refused: ${(error.cause as Error).message}`,
+  );
+  assertInstanceOf(error.cause, ReplyError);
+  assertEquals(
+    error.cause.message,
+    "WRONGPASS invalid username-password pair or user is disabled.",
+  );
+  assertShowsNone(error, ["wrong one", "wrong%20one", PASSWORD, encodeURIComponent(PASSWORD)]);
+});
 
 Deno.test("an ACL user with percent-encoded name and password logs in", async () => {
   const users = [`${USER} on >${PASSWORD} ~* &* +@all`];

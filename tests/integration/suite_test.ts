@@ -8,7 +8,7 @@ import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
 
 /** Tests that start servers and stop some of them by SIGSTOP. */
-const FILE = "tests/integration/processes_test.ts";
+const FILE = "tests/integration/using_test.ts";
 
 /** How long it may take until the tests begin: they are type-checked, and JSR is asked first. */
 const STARTED_WITHIN_MS = 120_000;

@@ -9,6 +9,7 @@ import {
 import { createRedlock, QuorumError } from "../../mod.ts";
 import { connect, ConnectionError, type TlsOptions } from "../../src/redis/mod.ts";
 import { type Certificates, makeCertificates } from "../support/certificates.ts";
+import { eventually } from "../support/eventually.ts";
 import { type RedisServer, startServer, startServers } from "../support/servers.ts";
 
 let certificates: Certificates;
@@ -171,6 +172,24 @@ for (const as of [undefined, "client"] as const) {
     },
   );
 }
+
+Deno.test("the lock works on three nodes over TLS, and on while one hangs and comes back", async () => {
+  await using servers = await startServers(3, { tls: certificates.server });
+  const addresses = servers.map((server) => addressOf(server));
+  await using redlock = createRedlock(addresses, { ...trusting(), ttlMs: 20_000 });
+  const lock = await redlock.acquire("invoice:42");
+  await servers[0].pause();
+  assertEquals(await redlock.tryAcquire("invoice:42"), undefined);
+  await lock.extend();
+  assert(await lock.release());
+  servers[0].resume();
+  await eventually(async () => assertEquals(await servers[0].command("DBSIZE"), 0));
+  const next = await redlock.acquire("invoice:42", { waitMs: 0 });
+  await eventually(async () => {
+    assertEquals(await servers[0].command("GET", "invoice:42"), next.value);
+  });
+  await next.release();
+});
 
 Deno.test("acquire() rejects where no node's certificate is trusted, and shows no key", async () => {
   await using servers = await startServers(2, { tls: certificates.server });

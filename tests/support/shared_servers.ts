@@ -3,7 +3,7 @@
  * front of servers; and looks at their keys.
  */
 
-import type { Redlock } from "../../mod.ts";
+import type { Lock, Redlock } from "../../mod.ts";
 import { connect, type RedisClient } from "../../src/redis/mod.ts";
 import { type FaultProxy, startProxy } from "../../src/testing/mod.ts";
 import { eventually } from "./eventually.ts";
@@ -88,6 +88,18 @@ export async function holdByAnother(
   ttlMs = 60_000,
 ): Promise<void> {
   await onAll(servers, "SET", key, ANOTHER, "PX", ttlMs);
+}
+
+/** Waits until every server has the value of a lock under `key`. */
+export function setOnAll(
+  servers: readonly RedisServer[],
+  key: string,
+  { value }: Pick<Lock, "value">,
+): Promise<void> {
+  return eventually(async () => {
+    const values = await onAll(servers, "GET", key);
+    if (values.some((it) => it !== value)) throw new Error(`"${key}" is not on all: ${values}`);
+  });
 }
 
 /**
