@@ -22,7 +22,7 @@ const DELAY_MS = 100;
 /** A value that may be set late. */
 interface LateValue {
   /** Until when it is undone again, by the monotonic clock. */
-  readonly untilMs: number;
+  untilMs: number;
   /** Its release, once that was sent. */
   release: Release | undefined;
 }
@@ -53,9 +53,10 @@ export class LateAcquires {
    * missing if it is.
    */
   add({ value, ttlMs }: QuorumRequest, over: Promise<unknown> | undefined): void {
-    const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
-    const late: LateValue = { untilMs, release: undefined };
+    // a key that its server lost is set again, with the same value
+    const late = this.#values.get(value) ?? { untilMs: 0, release: undefined };
     setLatest(this.#values, value, late, QUEUE_LENGTH_MAX);
+    late.untilMs = Math.max(late.untilMs, this.#wheel.clock.monotonicMs() + ttlMs);
     over?.then(() => {
       if (late.release) this.#release(late.release);
     });

@@ -31,7 +31,7 @@ export class PromisedStream implements CallingStream {
   }
 
   send(bytes: Uint8Array, onSent: (error?: unknown) => void): void {
-    const onFailure = (error: unknown) => onSent(error ?? new Error("a write failed"));
+    const onFailure = (error: unknown) => onSent(error || new Error("a write failed"));
     // not `async`, which makes two more promises for each write
     this.#writing = this.#transport.write(bytes).then((written) => {
       try {

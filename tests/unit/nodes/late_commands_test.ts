@@ -136,11 +136,15 @@ for (const way of ["send", "pipeline"] as const) {
   }
 }
 
-test("commandNode() undoes an acquisition at once when its answer comes late", async ({ client, node }) => {
+test("commandNode() undoes an acquisition at once when its answer comes late, also if it was sent again and was lost", async ({ client, node }) => {
   const gate = Promise.withResolvers<void>();
-  client.fate = ([name]) => name === "SET" ? { after: gate.promise } : {};
-  const acquisition = ask(node, "acquire");
-  assertEquals(await outcomeOf(acquisition), "failed");
+  const fates = [{ after: gate.promise }, { times: 0, loses: true }];
+  client.fate = ([name]) => name === "SET" ? fates[client.named("SET").length - 1] : {};
+  for (const count of [1, 2]) {
+    assertEquals(await outcomeOf(ask(node, "acquire")), "failed");
+    assertEquals(client.named("SET").length, count);
+    await pause(500); // the node is back
+  }
   const undo = ask(node, "release");
   undo.set = true;
   await eventually(() => client.named("EVAL").length > 0);
