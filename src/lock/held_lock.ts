@@ -241,16 +241,16 @@ export class HeldLock extends TimerEntry {
    */
   deliver(handle?: object): void {
     if (handle && this.#extend && keepsSignals()) this.#handle = new WeakRef(handle);
-    this.#scheduleExtension();
+    this.#scheduleExtension(this.#startMs);
   }
 
   /**
-   * If it extends itself, has it do so next when a third of its TTL has passed: of that of its
-   * call, or of its last extension if that is shorter.
+   * If it extends itself, has it do so next when a third of its TTL has passed since its start or
+   * an extension: of that of its call, or of its last extension if that is shorter.
    */
-  #scheduleExtension(): void {
+  #scheduleExtension(startMs: number): void {
     const ttlMs = Math.min(this.#ttlMs, this.settings.ttlMs);
-    this.extendAt(this.#extend ? this.#startMs + ttlMs * EXTEND_AFTER_FACTOR : Infinity);
+    this.extendAt(this.#extend ? startMs + ttlMs * EXTEND_AFTER_FACTOR : Infinity);
   }
 
   /** Has it extended at a time of the continuous clock. */
@@ -283,11 +283,12 @@ export class HeldLock extends TimerEntry {
     else if (extended || this.lastTry === round) this.lastTry = undefined;
     if (!extended) return false;
     this.extensions++;
-    if (startMs + validityMs(ttlMs, this.settings.driftFactor) <= this.endMs) return true;
-    // mutation: extended-validity-from-the-answers-on
-    this.#startMs = startMs;
-    this.#ttlMs = ttlMs;
-    this.#scheduleExtension();
+    if (startMs + validityMs(ttlMs, this.settings.driftFactor) > this.endMs) {
+      // mutation: extended-validity-from-the-answers-on
+      this.#startMs = startMs;
+      this.#ttlMs = ttlMs;
+    }
+    this.#scheduleExtension(startMs);
     return true;
   }
 

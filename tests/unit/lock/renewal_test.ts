@@ -57,6 +57,13 @@ Deno.test("Renewal comes a third of the TTL after an extension by the holder, to
   assertEquals(lock.held, true);
 });
 
+Deno.test("Renewal goes on after one that ends no later than an extension by the holder", async () => {
+  const { cluster, lock } = await locked(3, { driftFactor: 0 });
+  await cluster.settle(lock.extend({ ttlMs: 2 * TTL_MS }));
+  await cluster.advance(10 * TTL_MS);
+  assertEquals(lock.held, true);
+});
+
 Deno.test("Renewal bounds each try by nodeTimeoutMs", async () => {
   const { cluster, lock, startMs } = await locked(3, { nodeTimeoutMs: 30 });
   cluster.set("hang", 0, 1);
