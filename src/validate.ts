@@ -136,7 +136,7 @@ export function typeError(action: string, why: string): TypeError {
   return new TypeError(`Cannot ${action} as ${why}`);
 }
 
-/** The same with what it must be, its type, because the value may be a secret, and a hint. */
+/** The same by a rule and a hint. It shows the value's type only: the value may be a secret. */
 export function formError(
   action: string,
   name: string,
@@ -147,7 +147,7 @@ export function formError(
   return typeError(action, `'${name}' ${rule}: current type is '${typeOf(value)}'${hint}`);
 }
 
-/** The type of a value for messages: `string`, `null`, or the class of an object, as `Promise`. */
+/** The type of a value for messages: `string`, `null`, or of an object a name such as `Promise`. */
 export function typeOf(value: unknown): string {
   if (value === null) return "null";
   return isObject(value) ? Object.prototype.toString.call(value).slice(8, -1) : typeof value;

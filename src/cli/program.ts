@@ -50,7 +50,8 @@ export function createProgram(onExitCode: OnExitCode): Command {
       writeErr: writeError,
       outputError: (text, write) => {
         const hint = "$& Addresses of nodes go to --node.";
-        write(text.replace(/^error: /u, "hasp: ").replace(/too many arguments.*/u, hint));
+        const many = /too many arguments for '(?:check|list|release)'.*/u; // `demo` takes no --node
+        write(text.replace(/^error: /u, "hasp: ").replace(many, hint));
       },
     })
     .addHelpText("after", NODES_HELP + EXIT_CODES_HELP);

@@ -50,7 +50,7 @@ const FOUND_ELSEWHERE = ["sentinels", "nodes", "rootNodes", "natMap", "Connector
 const CLIENT_METHODS = ["sendCommand", "send", "customCommand"];
 const USE_CLIENT = "lock on your client instead, with commandNode() of @hasp/redlock/nodes";
 const OVER_HTTP = "over HTTP, lock by upstashNode() of @hasp/redlock/upstash";
-/** What else people pass, by a field that an address has not, and what to do instead. */
+/** What to do instead if somebody passes something else, by a field that no address has. */
 const INSTEAD: Readonly<Record<string, string>> = {
   token: OVER_HTTP, // options of Upstash
   evalsha: OVER_HTTP, // its client

@@ -199,7 +199,7 @@ test("TestNode.skewClock() sets the clock by which keys expire, each time from t
   assertEquals(await client.send(["GET", "a"]), null);
 });
 
-test("a node says what it can't do while it is down", async (nodes) => {
+test("a node says what it can't do while it is down, or once the nodes were disposed of", async (nodes) => {
   const [node] = nodes;
   await node.crash();
   for (const action of ["hang", "partition", "resume"] as const) {
@@ -209,6 +209,9 @@ test("a node says what it can't do while it is down", async (nodes) => {
       `Cannot ${action} node ${node.port} as it is not running: restart it first`,
     );
   }
+  await nodes.close();
+  const message = `Cannot restart node ${node.port} as it was closed`;
+  assertEquals((await assertRejects(() => node.restart(), Error)).message, message);
 });
 
 test("TestNodes and TestNode refuse numbers that are out of range", (nodes) => {

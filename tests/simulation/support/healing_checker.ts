@@ -12,7 +12,7 @@ import type { ValueOwner, World } from "./world.ts";
 const LOOK_MS = 500;
 /**
  * How long a value may stay whose lock is over, in milliseconds: a release that a node refused is
- * sent again after 1.6 s at the most, in doubled delays, and arrives.
+ * sent again after a second at the most, and arrives.
  */
 const RESIDUE_MS = 4_000;
 /** For how long what is sent may wait at the most for slow writes before it, in milliseconds. */
