@@ -113,8 +113,7 @@ export class HeldLock extends TimerEntry {
    * @param round The round that won the lock.
    * @param settings The settings of the call.
    * @param resources What is locked.
-   * @param extend Called while it is {@linkcode active} when a third of its TTL has passed since
-   * its start or its last extension, and when {@linkcode extendAt} says; extends it.
+   * @param extend Called while it is {@linkcode active} when an extension is due; extends it.
    */
   constructor(
     client: ClientState,
@@ -246,11 +245,13 @@ export class HeldLock extends TimerEntry {
 
   /**
    * If it extends itself, has it do so next when a third of its TTL has passed since its start or
-   * an extension: of that of its call, or of its last extension if that is shorter.
+   * an extension; earlier if less than two thirds are left then, so that short extensions by its
+   * holder put none off.
    */
   #scheduleExtension(startMs: number): void {
-    const ttlMs = Math.min(this.#ttlMs, this.settings.ttlMs);
-    this.extendAt(this.#extend ? startMs + ttlMs * EXTEND_AFTER_FACTOR : Infinity);
+    const { ttlMs } = this.settings;
+    const fromMs = Math.min(startMs, this.keysEndMs - ttlMs);
+    this.extendAt(this.#extend ? fromMs + ttlMs * EXTEND_AFTER_FACTOR : Infinity);
   }
 
   /** Has it extended at a time of the continuous clock. */
