@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { type ConnectionBench, test } from "../../support/connection_bench.ts";
-import { advanceUntil } from "../../support/fake_clock.ts";
+import { ConnectionBench, test } from "../../support/connection_bench.ts";
+import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
 import { NAME } from "../../support/stream_bench.ts";
 
@@ -91,6 +91,27 @@ test.open("Connection.close() waits a moment for the replies that are due, and h
   await closing;
   assertEquals([bench.replies, bench.transport.closed], [[[1, 1], [2, 0]], true]);
 });
+
+for (const last of ["read", "write"]) {
+  Deno.test(`Connection.close() waits until the last ${last} of its stream has settled`, async () => {
+    const bench = await new ConnectionBench().open();
+    const { transport } = bench;
+    const written = Promise.withResolvers<number>();
+    if (last === "write") transport.write = () => written.promise;
+    transport.closeHangs = last === "read";
+    await bench.submit(1);
+    await bench.feed("+PONG\r\n");
+    let closed = false;
+    bench.connection.close().then(() => closed = true);
+    await runMicrotasks();
+    assertEquals([closed, transport.closed], [false, true]);
+    transport.end();
+    written.resolve(1);
+    await runMicrotasks();
+    assertEquals(closed, true);
+    await bench.close();
+  });
+}
 
 test.open("Connection.close() waits for as long as replies keep coming, and no longer", async (bench) => {
   for (let count = 0; count < 5; count++) bench.queue(count, "DEL", "k");
