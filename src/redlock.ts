@@ -339,7 +339,7 @@ export function redlockOn(
   options: RedlockOptions | LockOptions,
 ): Redlock {
   const checked = options instanceof LockOptions ? options : new LockOptions(ACTION, options);
-  // what the constructor takes besides, and what its declaration does not show
+  // the third is what its declaration does not show
   type Own = new (nodes: [], options: undefined, inside: Inside) => Redlock;
   return new (Redlock as Own)([], undefined, newInside(wheel, nodes, checked));
 }

@@ -192,7 +192,7 @@ export class OrderedSender implements CommandSender {
     }
   }
 
-  /** Adds to a piece the commands that wait for one of it alone. */
+  /** Adds to a piece the commands that wait for nothing but one command of it. */
   #addFollowers(piece: SubmittedCommand[]): void {
     for (const { followers } of piece) { // which adds to it
       for (const follower of followers) {

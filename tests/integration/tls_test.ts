@@ -44,6 +44,14 @@ Deno.test("connect() over TLS carries 5 MB there and back", async () => {
   assertEquals(pong, "PONG");
 });
 
+Deno.test("connect() over TLS logs in, selects a database and sets a name", async () => {
+  await using server = await startServer({ tls: certificates.server, password: "secret" });
+  const address = `rediss://:secret@127.0.0.1:${server.tlsPort}/6`;
+  await using client = await connect(address, { ...trusting(), clientName: "secure" });
+  const info = String(await client.send(["CLIENT", "INFO"]));
+  assert(info.includes(" name=secure ") && info.includes(" db=6 "), info);
+});
+
 /** How a server and a client meet; by default, each as the other wants it, and without a name. */
 interface Handshake {
   readonly what: string;

@@ -85,7 +85,7 @@
  *
  * The queue's key is made in the script and not given as a key: a user who may access the locked
  * keys alone can still release. If the node refuses a command on the queue, or if something else
- * stands under its key, the node has no queue; and no turns if that is so of a turn's key.
+ * stands under its key, the node has no queue. If that is so of the key of a turn, no turn counts.
  *
  * @module
  */
