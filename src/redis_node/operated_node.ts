@@ -178,8 +178,8 @@ interface Replies {
  * Asks a server about itself.
  *
  * @param node The node on it.
- * @param timeoutMs How long the caller waits, in milliseconds. What a server that answers `INFO`
- * has not shown after three quarters of it is missing in the result.
+ * @param timeoutMs How long the caller waits, in milliseconds. What a server has not shown after
+ * three quarters of it, though it answered `INFO` soon, is missing in the result.
  * @param key A key that is missing, to try commands on.
  * @throws {RedisError} If the server cannot be reached, or cannot serve now.
  */
@@ -223,7 +223,10 @@ async function repliesOfOneThatAnswers(
   }
 }
 
-/** The replies within the limit; those to the first two commands however late they come. */
+/**
+ * The replies within the limit, or as long again as the first two took: these are waited for
+ * however late they come, and a slow server is not a silent one.
+ */
 async function repliesOf(
   connection: CommandSender,
   wheel: TimerWheel,
@@ -247,8 +250,8 @@ async function repliesOf(
   const all = Promise.all(answered);
   all.catch(() => {}); // it is awaited below
   const [{ time, ...times }] = await Promise.all([timed, answered[0]]);
-  const leftMs = askedAtMs + limitMs - clock.monotonicMs();
-  await Promise.race([all, settledWithin(wheel, all, leftMs)]);
+  const tookMs = clock.monotonicMs() - askedAtMs;
+  await Promise.race([all, settledWithin(wheel, all, Math.max(limitMs - tookMs, tookMs))]);
   const silent = commands.find(([name]) => name !== "CONFIG" && !byCommand.has(name))?.[0];
   return { ...times, askedAtMs, byCommand: byCommand.set("TIME", textReply(time)), silent };
 }

@@ -267,10 +267,15 @@ for (const names of [["TIME", "INFO", "CONFIG"], ["TIME", "INFO"]] as const) {
   });
 }
 
-test("diagnose() opens no further connection once its time is over", async (bench) => {
-  await bench.clock.advance(750);
-  assertEquals(await bench.further({ TIME: time(WALL_S, 375_000) }), []);
-  assertEquals(await bench.diagnosis, { ...WHOLE, roundTripMs: 750, markerAgeMs: 5_375 });
+test("diagnose() takes a slow server for no silent one, and opens no further connection once its time is over", async (bench) => {
+  const opened = bench.network.transports.length;
+  const [, info, ...others] = Object.values(REPLIES);
+  await bench.clock.advance(740);
+  await bench.answer(time(WALL_S, 370_000) + info);
+  await bench.clock.advance(60);
+  await bench.answer(others.join(""));
+  assertEquals(await bench.diagnosis, { ...WHOLE, roundTripMs: 740, markerAgeMs: 5_370 });
+  assertEquals(bench.network.transports.length, opened);
 });
 
 // Failures
