@@ -191,6 +191,21 @@ for (const [name, any] of [[QUEUE, false], [TURN, false], [TURN, true]] as const
   });
 }
 
+test("if somebody else has a turn's key, a newcomer waits for the first, and one in the queue does not", async ([server]) => {
+  using waiter = await Deno.connect({ port: server.port });
+  await waiter.write(new TextEncoder().encode("SUBSCRIBE hasp:wake:x\r\n"));
+  await waiter.read(new Uint8Array(100));
+  await server.command("RPUSH", TURN, "somebody's");
+  await server.command("ZADD", QUEUE, 1, "x:1:50", 2, "x:2:50");
+  await server.command("SET", "job", "v");
+  assertEquals(await server.command("EVAL", RELEASE.source, 1, "job", "v"), 2);
+  const ask = (ticket: string) =>
+    server.command("EVAL", ACQUIRE_OR_WAIT.source, 1, "job", "v", TTL_MS, "", ticket, 3, "");
+  const position = await ask("new:1:50") as number[];
+  assertEquals([position[0], position[7]], [-2, 100]);
+  assertEquals(await ask("x:2:50"), 1);
+});
+
 test("when a watcher of another's turn leaves the queue, the next is told how long that lasts, but not by one that takes a key of a pool", async (servers) => {
   const command = (...args: (string | number)[]) => servers[0].command(...args);
   await command("ZADD", QUEUE, 1, "first:1:50", 2, "second:1:50", 3, "third:1:50.2", 4, "last:1:");

@@ -92,6 +92,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "6ec0adde54047c30f51f7ba4e2c9c04bdb755a78",
+  sha1: "9d29a25c2be15d459ca87b4f1509523a9b657ccd",
   read: readAcquired,
 };

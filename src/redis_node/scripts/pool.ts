@@ -117,7 +117,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "ccae2395d234b55eb5dff961a80679c313d4428e",
+  sha1: "cd75c9c9c75b5deaa8553182f2fc42f54ddcea8a",
   read(reply, request) {
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
     return isMask ? DENIED : readAcquired(reply, request);

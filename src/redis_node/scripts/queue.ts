@@ -85,7 +85,8 @@
  *
  * The queue's key is made in the script and not given as a key: a user who may access the locked
  * keys alone can still release. If the node refuses a command on the queue, or if something else
- * stands under its key, the node has no queue. If that is so of the key of a turn, no turn counts.
+ * stands under its key, the node has no queue. If that is so of the key of a turn, only newcomers
+ * wait for turns.
  *
  * @module
  */
@@ -212,7 +213,9 @@ end`,
   // Gives the turn for a free key to the first ticket, or the first from this rank on, that has its
   // turn for no other key: notifies it, and the watchers. Drops tickets whose clients are gone.
   // Returns for how long `own`, the caller's ticket, is to wait for it; 0 if it is nobody else's
-  // turn, or if the node refuses to drop a ticket or no turn can be recorded.
+  // turn, or if the node refuses to drop a ticket or to record the turn. If something else stands
+  // under the turn's key, no script can see when the turn is over. So tickets in the queue do not
+  // wait for it; but newcomers do, because they would pass the first again and again.
   //
   // If nobody else waits, `gone` is not asked: the message then shows whether it has a receiver,
   // and if its wait is over, that keeps nobody waiting.
@@ -230,9 +233,11 @@ end`,
     else
       local waitMs, id = patienceMs(first), poolIdOf(first)
       if id then redis.pcall('SET', poolTurnName(key, id), key, 'PX', waitMs) end
-      if not endTurn(key) then return 0 end
-      local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
-      return set.err and 0 or notifyWatchers(key, rank + 1, '+', waitMs, own)
+      local set = endTurn(key)
+        and redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
+      if set and set.err then return 0 end
+      waitMs = notifyWatchers(key, rank + 1, '+', waitMs, own)
+      return not set and redis.pcall('ZRANK', queue, own or '') and 0 or waitMs
     end
   end
 end`,

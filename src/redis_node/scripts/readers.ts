@@ -189,7 +189,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "5e238dbc9e469f8037e0e654401f57b7d5c8cd35",
+  sha1: "61a1be31f3f36cdc805f05a2861cde1b01edbbfc",
 };
 
 /**
@@ -229,7 +229,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "a7634c01a26e76e2f77d7c7d0b057e8e31fd03c4";
+const PROLONG_SHA1 = "00d4b4e0aa27a874d407bbb79ca545a880e14766";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {

@@ -53,7 +53,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "65aa836c909bfba7695a87ae81a755170b9aab2a",
+  sha1: "a12ae50402f7d2d57062b30480af99043735fa68",
 };
 
 /**
@@ -123,5 +123,5 @@ end
 if failure then return failure end
 return count < (pooled and 1 or #KEYS) and 0 or waiting and 2 or 1`,
   ),
-  sha1: "4f8201f14e76609a916510109e8cb0bacac0b938",
+  sha1: "2060e458ad2e6c21918a13364490905908ef1126",
 };
