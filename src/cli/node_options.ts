@@ -48,8 +48,8 @@ export async function openClient(
   const found = await findNodes(options, process.env, (path) => readFile(path, "utf8"));
   const { addresses, keyPrefix: filePrefix = "" } = found;
   const { keyPrefix = filePrefix, nodeTimeout: nodeTimeoutMs } = options;
-  const text = addresses.join(" ");
-  const redlock = createRedlock(text, {
+  // of one, an error names no place in a list; of several, the one that is wrong
+  const redlock = createRedlock(addresses.length === 1 ? addresses[0] : addresses, {
     onEvent: () => {}, // the commands report by themselves
     clientName: `hasp:${processName()}`,
     ...redlockOptions,
@@ -57,7 +57,7 @@ export async function openClient(
     keyPrefix,
     nodeTimeoutMs,
   });
-  const nodeCount = text.match(ADDRESS_START)!.length; // else they were refused
+  const nodeCount = addresses.join(" ").match(ADDRESS_START)!.length; // else they were refused
   return { redlock, keyPrefix, nodeCount, [Symbol.asyncDispose]: () => redlock.close() };
 }
 

@@ -184,6 +184,7 @@ test("hasp run ends with 125 if the command line is wrong, and runs nothing", as
     ],
     [["-r", "backup", "--", "--version"], "its name begins with '-'"],
     [["-r", "backup", "--nodes-file", "/no/such", ...sh("echo ran")], "from /no/such: ENOENT"],
+    [["-r", "backup", "--node", "redis://h", "--node", "h:1", ...sh("echo ran")], "address h:1 as"],
   ];
   for (const [args, problem] of cases) {
     const { code, stdout, stderr } = await hasp(["run", ...args], servers);
