@@ -147,9 +147,11 @@ export function formError(
   return typeError(action, `'${name}' ${rule}: current type is '${typeOf(value)}'${hint}`);
 }
 
-/** The type of a value for messages: `string`, `null`, or of an object a name such as `Promise`. */
+/** The type of a value for messages: `string`, `empty string`, `null`, or a name as `Promise`. */
 export function typeOf(value: unknown): string {
   if (value === null) return "null";
+  if (value === "") return "empty string";
+  if (Array.isArray(value) && value.length === 0) return "empty Array";
   return isObject(value) ? Object.prototype.toString.call(value).slice(8, -1) : typeof value;
 }
 

@@ -134,7 +134,7 @@ const REFUSED = [
   [
     [],
     TypeError,
-    "'resource' must be a non-empty string or a non-empty array of them: current type is 'Array'",
+    "'resource' must be a non-empty string or a non-empty array of them: current type is 'empty Array'",
   ],
   [["a", "a"], TypeError, 'resource "a" is listed twice'],
   [

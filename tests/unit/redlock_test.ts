@@ -30,7 +30,7 @@ function nodesOf(count: number): LockNode[] {
 
 for (
   const [what, nodes, Class, reason] of [
-    ["no nodes", [], TypeError, NOT_NODES],
+    ["no nodes", [], TypeError, notNodes("empty Array")],
     ["a text in place of nodes", "n", TypeError, notNodes("string")],
     ["undefined in place of nodes", undefined, TypeError, notNodes("undefined")],
     ["an empty object among nodes", [{}], TypeError, NOT_NODES],

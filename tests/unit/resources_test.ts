@@ -30,8 +30,9 @@ Deno.test("checkResources() refuses what is no non-empty string, twice the same,
     "'resource' must be well-formed Unicode, without lone surrogates: current type is 'string'";
   for (
     const [reason, ...resources] of [
-      [`${NOT_STRINGS}: current type is 'string'`, ""],
-      [`${NOT_STRINGS}: current type is 'Array'`, [], [""], ["a", ""], ["a", 5]],
+      [`${NOT_STRINGS}: current type is 'empty string'`, ""],
+      [`${NOT_STRINGS}: current type is 'empty Array'`, []],
+      [`${NOT_STRINGS}: current type is 'Array'`, [""], ["a", ""], ["a", 5]],
       [`${NOT_STRINGS}: current type is 'undefined'`, undefined],
       [`${NOT_STRINGS}: current type is 'Promise'`, Promise.resolve("a")],
       ['resource "a" is listed twice', ["a", "a"]],

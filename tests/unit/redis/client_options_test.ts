@@ -33,7 +33,7 @@ const BAD: readonly (readonly [options: unknown, reason: string])[] = [
   [{ tls: { caCerts: [PEM, "/etc/ca.crt"] } }, `${CA_CERTS} 'Array'`],
   [
     { tls: { serverName: "" } },
-    "'tls.serverName' must be a non-empty string: current type is 'string'",
+    "'tls.serverName' must be a non-empty string: current type is 'empty string'",
   ],
   [{ tls: { cert: 1, key: PEM } }, "'tls.cert' must be a PEM text: current type is 'number'"],
   [{ tls: { cert: PEM, key: "k" } }, "'tls.key' must be a PEM text: current type is 'string'"],
