@@ -6,7 +6,7 @@
  * @module
  */
 import { fixed, numberText, textOf, toNumber } from "./numbers.ts";
-import { type LuaMatch, patternOf } from "./pattern.ts";
+import { findPattern } from "./pattern.ts";
 import {
   bounded,
   isTrue,
@@ -42,8 +42,10 @@ export const STRING: Library = new Library("string", {
   find: (args) => {
     const [text, wanted] = [textAt(args, 0), textAt(args, 1)];
     if (!isTrue(args[3]) && SPECIAL.test(wanted)) {
-      const match = matchOf(args);
-      return match && [match.start + 1, match.end, ...match.captures];
+      const match = findPattern(text, wanted, startOf(args, text));
+      if (!match) return undefined;
+      const [{ length }, ...captures] = match;
+      return [match.index + 1, match.index + length, ...captures];
     }
     const at = text.indexOf(wanted, startOf(args, text));
     return at === -1 ? undefined : [at + 1, at + wanted.length];
@@ -59,8 +61,9 @@ export const STRING: Library = new Library("string", {
   len: (args) => textAt(args, 0).length,
   lower: (args) => textAt(args, 0).replace(/[A-Z]+/gu, (letters) => letters.toLowerCase()),
   match: (args) => {
-    const match = matchOf(args);
-    return match && (match.captures.length > 0 ? match.captures : match.text);
+    const text = textAt(args, 0);
+    const match = findPattern(text, textAt(args, 1), startOf(args, text));
+    return match && match.length > 1 ? match.slice(1) : match?.[0];
   },
   sub: (args) => {
     const text = textAt(args, 0);
@@ -186,11 +189,6 @@ function position(at: number, text: string): number {
 /** The index at which a search begins. */
 function startOf(args: readonly Value[], text: string): number {
   return Math.min(Math.max(0, position(integerAt(args, 2, 1), text) - 1), text.length);
-}
-
-function matchOf(args: readonly Value[]): LuaMatch | undefined {
-  const [text, pattern] = [textAt(args, 0), textAt(args, 1)];
-  return patternOf(pattern).find(text, startOf(args, text));
 }
 
 /** One argument as a conversion of `format` writes it. */

@@ -22,25 +22,32 @@ export interface OperatorSite extends Site {
   readonly names: readonly [left: string | undefined, right: string | undefined];
 }
 
-type Operator = (a: Value, b: Value, site: OperatorSite) => Value;
+export type Operator = (a: Value, b: Value, site: OperatorSite) => Value;
 
-/** The operators with two operands that evaluate both. */
-export const BINARY: Readonly<Record<string, Operator>> = {
-  "==": (a, b) => a === b,
-  "~=": (a, b) => a !== b,
-  "<": (a, b, site) => isComparable(a, b, site) && a! < b!,
-  "<=": (a, b, site) => isComparable(a, b, site) && a! <= b!,
+/**
+ * The operators with two operands: how strongly each binds, and what it does. `and` and `or` do not
+ * always evaluate the second operand.
+ */
+export const BINARY: Readonly<Record<string, readonly [precedence: number, does?: Operator]>> = {
+  "or": [1],
+  "and": [2],
+  "==": [3, (a, b) => a === b],
+  "~=": [3, (a, b) => a !== b],
+  "<": [3, (a, b, site) => isComparable(a, b, site) && a! < b!],
+  "<=": [3, (a, b, site) => isComparable(a, b, site) && a! <= b!],
   // Lua turns these around.
-  ">": (a, b, site) => isComparable(b, a, site) && b! < a!,
-  ">=": (a, b, site) => isComparable(b, a, site) && b! <= a!,
-  "..": concatenate,
-  "+": arithmetic((a, b) => a + b),
-  "-": arithmetic((a, b) => a - b),
-  "*": arithmetic((a, b) => a * b),
-  "/": arithmetic((a, b) => a / b),
-  "%": arithmetic((a, b) => a - Math.floor(a / b) * b),
-  "^": arithmetic(power),
+  ">": [3, (a, b, site) => isComparable(b, a, site) && b! < a!],
+  ">=": [3, (a, b, site) => isComparable(b, a, site) && b! <= a!],
+  "..": [4, concatenate],
+  "+": [5, arithmetic((a, b) => a + b)],
+  "-": [5, arithmetic((a, b) => a - b)],
+  "*": [6, arithmetic((a, b) => a * b)],
+  "/": [6, arithmetic((a, b) => a / b)],
+  "%": [6, arithmetic((a, b) => a - Math.floor(a / b) * b)],
+  "^": [8, arithmetic(power)],
 };
+/** How strongly the operators with one operand bind. */
+export const UNARY_PRECEDENCE = 7;
 
 /** The operators with one operand. */
 export const UNARY: Readonly<Record<string, (value: Value, site: Site) => Value>> = {

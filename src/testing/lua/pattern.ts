@@ -7,7 +7,7 @@
  * @module
  */
 import { literal } from "../commands/glob.ts";
-import { keeping, UnsupportedError, type Value } from "./values.ts";
+import { keeping, UnsupportedError } from "./values.ts";
 
 /** The members of each class of bytes. */
 const CLASSES: Readonly<Record<string, string>> = {
@@ -26,68 +26,52 @@ const MEMBER = /%[^]|([^%])-([^])|[^]/gu;
 /** Most bytes of a pattern. */
 const PATTERN_BYTES_MAX = 1_000;
 
-/** A match of a pattern. */
-export interface LuaMatch {
-  /** Where it begins, from 0. */
-  readonly start: number;
-  readonly end: number;
-  readonly text: string;
-  readonly captures: Value[];
-}
-
-/** A compiled pattern. */
-export class LuaPattern {
-  readonly #expression: RegExp;
-
-  constructor(pattern: string) {
-    const isAnchored = pattern[0] === "^";
-    const refused = (what: string) =>
-      new UnsupportedError(`${what} in the pattern '${pattern.replace(/[^ -~]/gu, "?")}'`);
-    /** The members of a class or of a single byte, and whether all others are meant. */
-    const membersOf = (item: string): [members: string, isNegated: boolean] => {
-      if (!/^%[A-Za-z0-9]/u.test(item)) return [literal(item.at(-1)!), false];
-      const letter = item[1].toLowerCase();
-      if (!Object.hasOwn(CLASSES, letter)) throw refused(`'${item}'`);
-      return [CLASSES[letter], item[1] !== letter];
-    };
-    const setOf = (set: string) =>
-      set.replace(MEMBER, (member, from: string | undefined, to: string) => {
-        if (from !== undefined) return from <= to ? `${literal(from)}-${literal(to)}` : "";
-        const [members, isNegated] = membersOf(member);
-        if (isNegated) throw refused(`'${member}' in a set`);
-        return members;
-      });
-    if (pattern.length > PATTERN_BYTES_MAX) {
-      throw new UnsupportedError(`a pattern of more than ${PATTERN_BYTES_MAX} bytes`);
-    }
-    if (pattern.includes("\0")) throw refused("a zero byte"); // Lua ends it there
-    const source = pattern.slice(isAnchored ? 1 : 0)
-      .replace(PART, (part, not, set: string | undefined, item: string, often: string) => {
-        if (part === "()" || item === "[" || item === "%") throw refused(`'${item ?? part}'`);
-        if (part === "(" || part === ")") return part;
-        if (part === "$") return "(?![^])";
-        const repeats = often === "-" ? "*?" : often;
-        if (set !== undefined) return `[${not}${setOf(set)}]${repeats}`;
-        if (item === ".") return `[^]${repeats}`;
-        const [members, isNegated] = membersOf(item);
-        return `[${isNegated ? "^" : ""}${members}]${repeats}`;
-      });
-    try {
-      this.#expression = new RegExp(source, isAnchored ? "y" : "g");
-    } catch {
-      throw refused("a parenthesis without the other one");
-    }
+/** Compiles a pattern. */
+function compilePattern(pattern: string): RegExp {
+  const isAnchored = pattern[0] === "^";
+  const refused = (what: string) =>
+    new UnsupportedError(`${what} in the pattern '${pattern.replace(/[^ -~]/gu, "?")}'`);
+  /** The members of a class or of a single byte, and whether all others are meant. */
+  const membersOf = (item: string): [members: string, isNegated: boolean] => {
+    if (!/^%[A-Za-z0-9]/u.test(item)) return [literal(item.at(-1)!), false];
+    const letter = item[1].toLowerCase();
+    if (!Object.hasOwn(CLASSES, letter)) throw refused(`'${item}'`);
+    return [CLASSES[letter], item[1] !== letter];
+  };
+  const setOf = (set: string) =>
+    set.replace(MEMBER, (member, from: string | undefined, to: string) => {
+      if (from !== undefined) return from <= to ? `${literal(from)}-${literal(to)}` : "";
+      const [members, isNegated] = membersOf(member);
+      if (isNegated) throw refused(`'${member}' in a set`);
+      return members;
+    });
+  if (pattern.length > PATTERN_BYTES_MAX) {
+    throw new UnsupportedError(`a pattern of more than ${PATTERN_BYTES_MAX} bytes`);
   }
-
-  /** The first match at or behind an index. */
-  find(text: string, from: number): LuaMatch | undefined {
-    this.#expression.lastIndex = from;
-    const match = this.#expression.exec(text);
-    if (!match) return undefined;
-    const end = match.index + match[0].length;
-    return { start: match.index, end, text: match[0], captures: match.slice(1) };
+  if (pattern.includes("\0")) throw refused("a zero byte"); // Lua ends it there
+  const source = pattern.slice(isAnchored ? 1 : 0)
+    .replace(PART, (part, not, set: string | undefined, item: string, often: string) => {
+      if (part === "()" || item === "[" || item === "%") throw refused(`'${item ?? part}'`);
+      if (part === "(" || part === ")") return part;
+      if (part === "$") return "(?![^])";
+      const repeats = often === "-" ? "*?" : often;
+      if (set !== undefined) return `[${not}${setOf(set)}]${repeats}`;
+      if (item === ".") return `[^]${repeats}`;
+      const [members, isNegated] = membersOf(item);
+      return `[${isNegated ? "^" : ""}${members}]${repeats}`;
+    });
+  try {
+    return new RegExp(source, isAnchored ? "y" : "g");
+  } catch {
+    throw refused("a parenthesis without the other one");
   }
 }
 
-/** The compiled pattern. */
-export const patternOf: (pattern: string) => LuaPattern = keeping((it) => new LuaPattern(it));
+const compiled = keeping(compilePattern);
+
+/** The first match of a pattern at or behind an index, with its captures. */
+export function findPattern(text: string, pattern: string, from: number): RegExpExecArray | null {
+  const expression = compiled(pattern);
+  expression.lastIndex = from;
+  return expression.exec(text);
+}

@@ -1,5 +1,5 @@
 /**
- * The tokens of a Lua source.
+ * The tokens of a Lua source, and who reads them one after the other.
  *
  * @module
  */
@@ -33,18 +33,14 @@ const TOKEN = new RegExp(
   ].map(({ source }) => source).join("|"),
   "uy",
 );
+/** Most blocks and expressions inside each other. */
+const NESTING_MAX = 150;
 const ESCAPES = new Map(
   Object.entries({ n: "\n", r: "\r", t: "\t", "\\": "\\", '"': '"', "'": "'" }),
 );
 
-/**
- * Splits a source into tokens.
- *
- * @param source The source, as a byte string.
- * @returns The tokens, and {@linkcode END} behind them.
- * @throws {UnsupportedError} If something is no token.
- */
-export function tokensOf(source: string): Token[] {
+/** Splits a source into tokens; behind them is {@linkcode END}. */
+function tokensOf(source: string): Token[] {
   const tokens: Token[] = [];
   let line = 1;
   const add = (kind: string, text: string) => tokens.push({ kind, text, line });
@@ -76,4 +72,67 @@ function unescaped(text: string, line: number): string {
     if (meant !== undefined) return meant;
     throw new UnsupportedError(`the escape sequence '${sequence.replace("\n", "\\n")}'`, line);
   });
+}
+
+/** Reads the tokens of a source. */
+export class TokenReader {
+  readonly #tokens: readonly Token[];
+  #at = 0;
+  #nesting = 0;
+
+  /** @param source The source, as a byte string. */
+  constructor(source: string) {
+    this.#tokens = tokensOf(source);
+  }
+
+  /** The token that is next. */
+  get token(): Token {
+    return this.#tokens[this.#at];
+  }
+
+  /** The kind of the one behind it. */
+  get kindBehind(): string | undefined {
+    return this.#tokens[this.#at + 1]?.kind;
+  }
+
+  /** The line of the token before. */
+  get line(): number {
+    return this.#tokens[Math.max(0, this.#at - 1)].line;
+  }
+
+  next(): Token {
+    return this.#tokens[this.#at++];
+  }
+
+  skip(kind: string): boolean {
+    if (this.token.kind !== kind) return false;
+    this.#at++;
+    return true;
+  }
+
+  expect(kind: string): Token {
+    if (this.token.kind === kind) return this.next();
+    throw this.unexpected(kind);
+  }
+
+  unexpected(wanted?: string): UnsupportedError {
+    const { kind, text } = this.token;
+    const found = kind === STRING ? kind : `'${text}'`;
+    return this.unsupported(
+      `${found} ${wanted === undefined ? "at this place" : `in place of '${wanted}'`}`,
+    );
+  }
+
+  unsupported(what: string): UnsupportedError {
+    return new UnsupportedError(what, this.token.line);
+  }
+
+  nested<T>(read: () => T): T {
+    if (++this.#nesting > NESTING_MAX) {
+      throw this.unsupported(`more than ${NESTING_MAX} levels of nesting`);
+    }
+    const result = read();
+    this.#nesting--;
+    return result;
+  }
 }

@@ -23,7 +23,7 @@ export interface Site {
 }
 
 /** Most loop iterations and calls of one run, so that a loop without an end is an error. */
-export const STEPS_MAX = 5_000_000;
+const STEPS_MAX = 5_000_000;
 /** Most calls inside each other. */
 const DEPTH_MAX = 190;
 /** Most scripts or patterns that are kept. */
@@ -138,25 +138,24 @@ export class Library extends LuaTable {
   }
 }
 
-/** The run that goes on. */
-interface Machine {
+/** A run: the commands, `KEYS` and `ARGV` of a script, where it is, and what it may do yet. */
+class Machine {
   readonly call: CallCommand;
   readonly keys: LuaTable;
   readonly args: LuaTable;
-  site: Site;
-  steps: number;
-  depth: number;
+  site: Site = { line: 0 };
+  steps: number = STEPS_MAX;
+  depth = 0;
+
+  constructor(call: CallCommand, keys: string[], args: string[]) {
+    this.call = call;
+    this.keys = new LuaTable(keys);
+    this.args = new LuaTable(args);
+  }
 }
 
 /** The run that goes on; before the first one, nothing can be called. */
-export let machine: Machine = {
-  call: () => null,
-  keys: new LuaTable(),
-  args: new LuaTable(),
-  site: { line: 0 },
-  steps: 0,
-  depth: 0,
-};
+export let machine: Machine = new Machine(() => null, [], []);
 
 /**
  * Runs a script with its commands, `KEYS` and `ARGV`. Runs may be nested, because a published
@@ -164,14 +163,7 @@ export let machine: Machine = {
  */
 export function runWith<T>(call: CallCommand, keys: string[], args: string[], run: () => T): T {
   const outer = machine;
-  machine = {
-    call,
-    keys: new LuaTable(keys),
-    args: new LuaTable(args),
-    site: outer.site,
-    steps: STEPS_MAX,
-    depth: 0,
-  };
+  machine = new Machine(call, keys, args);
   try {
     return run();
   } finally {
