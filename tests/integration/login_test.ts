@@ -15,22 +15,12 @@ const PASSWORD = "p@ss:w/o?r#d%41&+=$-1*2ß🔑";
 const USER = "al:ice@home/1%ü";
 
 /** What it takes to lock. */
-const LOCKING_COMMANDS = [
-  "mget",
-  "set",
-  "get",
-  "del",
-  "exists",
-  "pttl",
-  "pexpire",
-  "eval",
-  "evalsha",
-];
+const LOCKING_COMMANDS = "mget set get del exists pttl pexpire eval evalsha".split(" ");
 /** What it takes to be notified, beyond polling. */
 const WAITING_COMMANDS = [
   ...LOCKING_COMMANDS,
-  ...["subscribe", "publish", "pubsub", "ping", "time"],
-  ...["zadd", "zcard", "zrange", "zrank", "zrem", "zremrangebyscore", "zscore"],
+  ..."subscribe publish pubsub ping time".split(" "),
+  ..."zadd zcard zrange zrank zrem zremrangebyscore zscore".split(" "),
 ];
 const WAITING_RULES =
   "~lock:* ~hasp:queue:lock:* ~hasp:turn:lock:* resetchannels &hasp:wake:* -@all " +

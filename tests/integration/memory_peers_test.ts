@@ -42,19 +42,7 @@ Deno.test("MemoryRedis finds the keys by SCAN that redis-server finds, and refus
     memory(words);
     await server.command(...words);
   }
-  const patterns = [
-    "*",
-    "a*",
-    "a?",
-    "a\\*",
-    "[ab]*",
-    "[^a]*",
-    "[a-b]",
-    "[b-a]*",
-    "\\[a]",
-    "a\\\\",
-    "",
-  ];
+  const patterns = String.raw`* a* a? a\* [ab]* [^a]* [a-b] [b-a]* \[a] a\\ `.split(" "); // and ""
   const options = [[], ["TYPE", "string"], ["type", "ZSET"], ["TYPE", "list"]];
   for (const words of patterns.flatMap((it) => options.map((more) => ["MATCH", it, ...more]))) {
     const [, found] = await server.command("SCAN", "0", "COUNT", "100", ...words) as [
