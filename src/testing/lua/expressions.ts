@@ -60,8 +60,9 @@ export interface Expression {
   /** The value, in a list, if that never changes. */
   readonly constant?: readonly [Value];
   /**
-   * What sets it, if that is possible, in a statement that sets the variables `before` first. As an
-   * operator, it reads its table and its key late if they are variables, but not these.
+   * What sets it, if that is possible. Its table and its key are evaluated before the values; but
+   * variables of this function are read when it is set, unless the statement sets them first: those
+   * are `before`.
    */
   readonly target?: (before: readonly Slot[]) => Target;
 }
