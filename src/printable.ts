@@ -44,8 +44,11 @@ export function printable(
 ): string {
   // They go first: escaping or cutting might leave a part of one that is not found any more.
   const safe = masked(text, secrets);
-  const cut = safe.length > lengthMax ? `${safe.slice(0, lengthMax)}…` : safe;
-  return cut.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
+  return escaped(safe.length > lengthMax ? `${safe.slice(0, lengthMax)}…` : safe);
+}
+
+function escaped(text: string): string {
+  return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
 }
 
 /** A text with `***` in place of secrets, as {@linkcode printable} replaces them. */
@@ -60,6 +63,8 @@ export function masked(text: string, secrets: readonly string[]): string {
 
 /** A resource in quotes, for messages: escaped, and cut if it is long. */
 export function quoted(resource: string): string {
-  if (resource.length <= RESOURCE_LENGTH_MAX) return JSON.stringify(resource);
-  return JSON.stringify(`${resource.slice(0, RESOURCE_LENGTH_MAX).replace(CUT_PAIR, "")}…`);
+  const cut = resource.length > RESOURCE_LENGTH_MAX
+    ? `${resource.slice(0, RESOURCE_LENGTH_MAX).replace(CUT_PAIR, "")}…`
+    : resource;
+  return escaped(JSON.stringify(cut)); // which escapes the controls of ASCII alone
 }

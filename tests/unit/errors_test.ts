@@ -52,6 +52,7 @@ Deno.test("lockName() quotes resources so that nothing in them can be taken for 
     const [resources, name] of [
       [["invoice:42"], 'lock "invoice:42"'],
       [["a", 'b"\n'], 'locks "a", "b\\"\\n"'],
+      [["\u202e\x9b\x7f\u2028"], 'lock "\\u{202e}\\u{9b}\\u{7f}\\u{2028}"'],
       [[long], `lock "${long}"`],
       [[`${long}y`], `lock "${long}…"`],
       [[`${long.slice(1)}😀`], `lock "${long.slice(1)}…"`], // and no half of a character
