@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { bundle, type Platform } from "./bundle.ts";
 import type { Consumer } from "./consumer.ts";
-import { ROOT } from "./tools.ts";
+import { nodePath, ROOT, succeed } from "./tools.ts";
 
 /**
  * Everything of the main entry point in one piece, minified and compressed: a larger one fails the
@@ -21,6 +21,20 @@ const GZIP_BYTES_MAX = 48_000;
  * compression.
  */
 const SHAKEN_BYTES_MAX = 1_200;
+
+/** Says why there is no lock: nobody listens. */
+const REFUSED = `
+import { createRedlock } from "@hasp/redlock";
+globalThis.outcome = createRedlock("redis://127.0.0.1:1").tryAcquire("a").catch(String);
+`;
+
+/** Runs a program as what compiles programs to bytecode does: in it, `import()` fails. */
+const WITHOUT_IMPORT = `
+import { readFileSync } from "node:fs";
+import { Script } from "node:vm";
+new Script(readFileSync("bundle.js", "utf8")).runInThisContext();
+console.log(await globalThis.outcome);
+`;
 
 const WHOLE = 'export * from "@hasp/redlock";';
 
@@ -46,6 +60,10 @@ export async function checkBundles(consumer: Consumer): Promise<string> {
     "node",
   );
   if (client.includes("NO_QUORUM")) throw new Error("a bundle of the client alone holds the lock");
+  await bundled(consumer, REFUSED, "node");
+  const args = ["--input-type=module", "--eval", WITHOUT_IMPORT];
+  const said = await succeed(await nodePath("node20"), args, { cwd: consumer.folder });
+  if (!said.includes("ECONNREFUSED")) throw new Error(`a bundle without import() says ${said}`);
   for (const whole of [node, workers]) {
     const bytes = compressed(whole);
     if (bytes > GZIP_BYTES_MAX) throw new Error(`a bundle has ${bytes} bytes compressed`);

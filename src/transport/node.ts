@@ -136,15 +136,34 @@ type OnRead = (count: number, buffer: Uint8Array) => boolean;
 /** Opens a socket that passes each chunk to `callback`, and pauses if that returns `false`. */
 type Opener = (callback: OnRead) => Socket;
 
-const importPlain = () => Promise.all([import("node:net"), sharedLookup()]);
-const importTls = () => Promise.all([import("node:tls"), import("node:net"), sharedLookup()]);
+const importNet = async () => builtin("net") ?? await import("node:net");
+const importTls = async () => builtin("tls") ?? await import("node:tls");
+const importDns = async () => builtin("dns") ?? await import("node:dns");
+const importPlain = () => Promise.all([importNet(), sharedLookup()]);
+const importSecure = () => Promise.all([importTls(), importNet(), sharedLookup()]);
 
 /**
  * Each is imported once: a client that no test closes connects again after the tests, when Jest
  * refuses an `import()` and fails the run.
  */
 let plain: ReturnType<typeof importPlain> | undefined;
-let secure: ReturnType<typeof importTls> | undefined;
+let secure: ReturnType<typeof importSecure> | undefined;
+
+/** The modules of Node that sockets need. */
+interface Builtins {
+  readonly net: typeof import("node:net");
+  readonly tls: typeof import("node:tls");
+  readonly dns: typeof import("node:dns");
+}
+
+/**
+ * Loads a module of Node without `import()`, which fails in a program that was compiled to
+ * bytecode; `undefined` where the runtime cannot, as Node before 20.16.
+ */
+function builtin<Name extends keyof Builtins>(name: Name): Builtins[Name] | undefined {
+  const { process } = globalThis as { process?: { getBuiltinModule?(name: Name): Builtins[Name] } };
+  return process?.getBuiltinModule?.(name);
+}
 
 /**
  * Returns a function that opens a socket to `target`. The modules are imported here, not above,
@@ -180,7 +199,7 @@ function flowing(socket: Socket, callback: OnRead): Socket {
 }
 
 async function tlsOpener({ hostname, port, tls }: TlsTarget): Promise<Opener> {
-  const [{ connect, checkServerIdentity }, { isIP }, lookup] = await (secure ??= importTls());
+  const [{ connect, checkServerIdentity }, { isIP }, lookup] = await (secure ??= importSecure());
   const secureContext = await secureContextOf(tls);
   const name = tls.serverName ?? hostname;
   const options: ConnectionOptions = {
@@ -200,7 +219,7 @@ async function tlsOpener({ hostname, port, tls }: TlsTarget): Promise<Opener> {
 let lookup: Promise<LookupFunction> | undefined;
 
 function sharedLookup(): Promise<LookupFunction> {
-  return lookup ??= import("node:dns").then(({ lookup }) => shareLookups(lookup as LookupFunction));
+  return lookup ??= importDns().then(({ lookup }) => shareLookups(lookup as LookupFunction));
 }
 
 /**
@@ -255,7 +274,7 @@ function secureContextOf(tls: TlsOptions): Promise<SecureContext> {
 }
 
 async function newSecureContext({ caCerts, cert, key }: TlsOptions): Promise<SecureContext> {
-  const nodeTls = await import("node:tls");
+  const nodeTls = await importTls();
   const ca = caCerts && [...await rootsOf(nodeTls), ...caCerts];
   return nodeTls.createSecureContext({ ca, cert, key });
 }
