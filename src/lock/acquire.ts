@@ -65,8 +65,9 @@
  * one of several keys in `pool.ts`, and readers beside each other in
  * `redis_node/scripts/readers.ts`.
  *
- * Read on in `lock_call.ts` (a call and what it waits for), `held_lock.ts`, `renewal.ts`,
- * `release.ts`, and in `lock.ts` and `lock_signal.ts` (the handle); the others stand alone.
+ * Read on in `lock_call.ts` and `waits.ts` (a call and what it waits for), `held_lock.ts`,
+ * `renewal.ts`, `release.ts`, and in `lock.ts` and `lock_signal.ts` (the handle); the others stand
+ * alone.
  *
  * `tests/simulation` checks the claim on every run (`mutual-exclusion`, `handle-truth`), and
  * `tests/simulation/support/mutations.ts` breaks the steps one by one to show that the checkers
@@ -74,7 +75,7 @@
  *
  * @module
  */
-import { QuorumError, type RedlockError } from "../errors.ts";
+import { QuorumError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { agreeByRaising } from "../fencing/fenced_attempt.ts";
 import { counterHint } from "../fencing/token.ts";
@@ -86,17 +87,11 @@ import { waitToAdopt } from "./adopt.ts";
 import { HeldLock } from "./held_lock.ts";
 import { holderOf, newValue } from "../holder.ts";
 import { Lock } from "./lock.ts";
-import { beginWait, type LockCall, noQuorum, noteFailed, waitForOthers } from "./lock_call.ts";
+import type { LockCall } from "./lock_call.ts";
+import { endWithout, noQuorum } from "./refusal.ts";
 import { renew } from "./renewal.ts";
 import { undoAttempt } from "./release.ts";
-
-/** By the code of its error, the `reason` in the event of a call that ends without a lock. */
-const REASONS = {
-  LOCK_HELD: "held",
-  NO_QUORUM: "no-quorum",
-  LOCK_LOST: "gone",
-  CLOSED: undefined,
-} as const;
+import { beginWait, noteFailed, waitForOthers } from "./waits.ts";
 
 /**
  * Makes attempts until one wins the lock or the wait is over. A call that may wait queues up behind
@@ -125,8 +120,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       if (held) break;
       noteFailed(call, round);
       if (call.pool?.chooseAnother(round)) continue;
-      const place = await (call.adopts ? waitToAdopt(call) : waitForOthers(call));
-      call.pool?.choose(place);
+      await (call.adopts ? waitToAdopt(call) : waitForOthers(call));
     }
   } catch (error) {
     const pausing = error instanceof QuorumError && client.noteNoQuorum();
@@ -141,23 +135,6 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   // `runUsing` delivers it, and releases it, even if the routine drops it
   if (call.purpose !== "use") held.deliver(lock);
   return lock;
-}
-
-/** A call ends without a lock: with an error, unless it was only to try and others hold it. */
-function endWithout(call: LockCall, error: unknown): undefined {
-  const { client: { localQueues }, localName, purpose, settings: { signal, onEvent } } = call;
-  const isAbort = Object.is(error, signal?.reason); // which may be anything
-  const { code, votes }: Partial<RedlockError> = isAbort ? {} : error as RedlockError;
-  const reason = isAbort ? "aborted" : REASONS[code!];
-  if (onEvent && reason) {
-    const { resources, mode, attempts, elapsedMs } = call;
-    const fields = { resources, ...(mode && { mode }), votes: votes ?? [], attempts, elapsedMs };
-    emit(onEvent, { type: "denied", reason, ...fields });
-  }
-  // mutation: failed-call-blocks-its-client
-  localQueues.leave(localName, call);
-  if (purpose === "try" && reason === "held") return undefined;
-  throw error;
 }
 
 /**
@@ -218,8 +195,7 @@ function detailsOf(call: LockCall, ticket: QueueTicket | undefined): RequestDeta
  * fencing token.
  */
 function conclude(call: LockCall, round: Round): HeldLock | undefined {
-  const { client, settings, resources, pool, adopts, attempts: attempt } = call;
-  const { validityMs, autoExtend = call.purpose === "use", onEvent } = settings;
+  const { client, settings: { validityMs, onEvent }, pool, adopts } = call;
   if (adopts) round.ttlMs = Math.max(round.ttlMs, adopts.ttlMs); // it shortens no TTL
   const { decision, keys, counts } = round;
   const { elapsedMs } = round; // step 3: it looks at the clocks
@@ -234,11 +210,11 @@ function conclude(call: LockCall, round: Round): HeldLock | undefined {
   if (!granted) undoAttempt(round); // step 5: before its listener can ask again
   if (onEvent) {
     const { votes, ageMs } = round;
+    const { resources, attempts: attempt } = call;
     emit(onEvent, { type: "attempt", resources, attempt, granted, votes, elapsedMs: ageMs });
   }
   if (!granted) return undefined;
-  const locked = pool ? Object.freeze([resources[pool.place]]) : resources;
-  const held = new HeldLock(client, round, settings, locked, autoExtend ? renew : undefined);
+  const held = new HeldLock(call, round, renew);
   pool?.noteWon();
   client.localQueues.won(call, held, round);
   if (onEvent) reportAcquired(call, held);

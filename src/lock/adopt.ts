@@ -23,9 +23,11 @@ import { backoffMs } from "../time/backoff.ts";
 import { pause, settledWithin } from "../time/pause.ts";
 import { holderOf } from "../holder.ts";
 import { reportKey } from "./inspection.ts";
-import { type LockCall, pauseAfterSplit, refusal } from "./lock_call.ts";
+import type { LockCall } from "./lock_call.ts";
+import { refusal } from "./refusal.ts";
 import { deleteFormer } from "./release.ts";
 import { tryAgainMs } from "./renewal.ts";
+import { pauseAfterSplit } from "./waits.ts";
 
 /**
  * How many attempts are made at least, if no node takes too long and neither this client nor
@@ -41,7 +43,7 @@ const ATTEMPTS_MIN = 8;
  * @throws {QuorumError} If too few nodes answered.
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
-export async function waitToAdopt(call: LockCall): Promise<undefined> {
+export async function waitToAdopt(call: LockCall): Promise<void> {
   const { client: { nodes, quorum, wheel }, settings, attempts, adopts } = call;
   const last = call.last!;
   const taken = !last.failedByMajority && await isTaken(call);

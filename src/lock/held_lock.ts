@@ -47,6 +47,7 @@ import type { Round } from "../quorum/round.ts";
 import type { ClientState } from "./client_state.ts";
 import type { HandedOver } from "./hand_over_token.ts";
 import { holderOf } from "../holder.ts";
+import type { LockCall } from "./lock_call.ts";
 import { deleteFormer, releaseOf, takeBack, undoAttempt } from "./release.ts";
 import { keepsSignals } from "../time/clock.ts";
 import { OwnContext } from "../time/own_context.ts";
@@ -109,29 +110,23 @@ export class HeldLock extends TimerEntry {
   declare lostUnnoticed?: LockLostError;
 
   /**
-   * @param client The client.
-   * @param round The round that won the lock.
-   * @param settings The settings of the call.
-   * @param resources What is locked.
-   * @param extend Called while it is {@linkcode active} when an extension is due; extends it.
+   * @param call The call that won it.
+   * @param round The round that won it.
+   * @param extend If it extends itself, called while it is {@linkcode active} when that is due.
    */
-  constructor(
-    client: ClientState,
-    round: Round,
-    settings: Settings,
-    resources: readonly string[],
-    extend: ((lock: HeldLock) => void) | undefined,
-  ) {
+  constructor(call: LockCall, round: Round, extend: (lock: HeldLock) => void) {
     super();
+    const { client, settings, resources, pool, purpose } = call;
+    const { ttlMs, autoExtend = purpose === "use", onEvent } = settings;
     this.client = client;
     this.settings = settings;
-    this.resources = resources;
+    this.resources = pool ? Object.freeze([resources[pool.place]]) : resources;
     this.round = round;
     // mutation: validity-from-the-answers-on
     this.#startMs = round.startMs;
-    this.#ttlMs = settings.ttlMs;
-    this.#extend = extend;
-    if (settings.onEvent) this.context = new OwnContext();
+    this.#ttlMs = ttlMs;
+    this.#extend = autoExtend ? extend : undefined;
+    if (onEvent) this.context = new OwnContext();
   }
 
   /** What people are shown; a lock that nobody has ended by now has run out. */
@@ -278,11 +273,14 @@ export class HeldLock extends TimerEntry {
     const { decision, ttlMs, startMs } = round;
     // mutation: extended-after-its-end
     const extended = decision === "granted" && this.held && !this.exhausted;
-    // given up, or older than what succeeded: then it does not say why no later one does
-    const tellsNothing = decision === "open" || startMs < this.#startMs;
-    if (!extended && !tellsNothing) this.lastTry = round;
-    else if (extended || this.lastTry === round) this.lastTry = undefined;
-    if (!extended) return false;
+    if (!extended) {
+      // given up, or older than what succeeded: then it does not say why no later one does
+      const tellsNothing = decision === "open" || startMs < this.#startMs;
+      if (!tellsNothing) this.lastTry = round;
+      else if (this.lastTry === round) this.lastTry = undefined;
+      return false;
+    }
+    this.lastTry = undefined;
     this.extensions++;
     if (startMs + validityMs(ttlMs, this.settings.driftFactor) > this.endMs) {
       // mutation: extended-validity-from-the-answers-on
@@ -303,7 +301,7 @@ export class HeldLock extends TimerEntry {
     this.#endAs(lossError("keep", this.resources, votes, reason, cause));
     this.#beginCooldown();
     if (reason === "gone" || reason === "closed") this.#takeBack();
-    else this.onDue();
+    else this.onDue(); // it waits for the end of their TTL
     this.inContext(() => {
       this.look();
       this.#emitLost(reason, cause);
@@ -468,7 +466,7 @@ export class HeldLock extends TimerEntry {
   #endAs(end: "released" | "handed over" | LockLostError): void {
     const { client: { wheel }, round } = this;
     this.#end = end;
-    // it never aborts now; without a handle, in `using`, the signal of the call may yet abort it
+    // nothing aborts it now; but without a handle, in `using`, the signal of the call may
     if (this.#handle && typeof end === "string") this.controller = undefined;
     wheel.cancel(this);
     // mutation: former-value-stays
