@@ -1,5 +1,6 @@
 /** What scripts reply, and do, where a key or a queue is not as their callers left it. */
 import { assertEquals, assertRejects } from "@std/assert";
+import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { ADOPT, GIVE_BACK } from "../../src/redis_node/scripts/adopt.ts";
 import { ACQUIRE_COUNTED, RAISE } from "../../src/redis_node/scripts/fencing.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, KEEP } from "../../src/redis_node/scripts/readers.ts";
@@ -12,74 +13,87 @@ const { test } = shareServers(1);
 const MAX = Number.MAX_SAFE_INTEGER;
 /** A ticket to whose channel nobody subscribes: who is to notify it drops it. */
 const GONE = "gone:1:50";
-/** The script behind the beginning of the longest turn, which runs while it does. */
-const RELEASE_IN_TURN = {
-  ...RELEASE_QUEUED,
-  source: `redis.call('SET', 'hasp:turn:a', '${GONE}', 'PX', 4000)\n${RELEASE_QUEUED.source}`,
-};
-/** Before a script: Dragonfly gives it scores as numbers, and other servers as texts. */
-const SCORES_ARE_NUMBERS = `local redis = setmetatable({ pcall = function(name, ...)
-  local reply = redis.pcall(name, ...)
-  return name == 'ZSCORE' and tonumber(reply) or reply
-end }, { __index = redis })\n`;
+/** Has the longest turn begin, which runs while the script does. */
+const IN_TURN = `redis.call('SET', 'hasp:turn:a', '${GONE}', 'PX', 4000)\n`;
+/** Stands before a script: code that each call of a command runs, and that may reply to it. */
+const onCall = (code: string) =>
+  `local function replying(call)
+  return function(name, ...)
+    ${code}
+    return call(name, ...)
+  end
+end
+local redis = setmetatable(
+  { call = replying(redis.call), pcall = replying(redis.pcall) }, { __index = redis })\n`;
+/** Dragonfly gives scripts scores as numbers, and other servers as texts. */
+const SCORES_ARE_NUMBERS = onCall("if name == 'ZSCORE' then return tonumber(call(name, ...)) end");
+/** All clients but "gone" are there, and what they are sent is left in the list `sent`. */
+const OTHERS_LISTEN = onCall(
+  `local isGone = tostring(({ ... })[name == 'PUBLISH' and 1 or 2]):find(':gone')
+    if name == 'PUBSUB' then return { '', isGone and 0 or 1 } end
+    if name == 'PUBLISH' then return isGone and 0 or call('RPUSH', 'sent', select(2, ...)) end`,
+);
+const NO_CLOCK = onCall("if name == 'TIME' then return { err = 'NOPERM' } end");
+/** It is 1,000 s after 1970. */
+const EARLY = onCall("if name == 'TIME' then return { '1000', '0' } end");
 
 interface Case {
   /** Commands. */
   before: string[];
-  /** The script, its keys and arguments, and its reply. */
-  run: [script: Script, args: string, reply: QueryValue];
-  /** A command, and its answer. */
-  after: [command: string, answer: QueryValue];
+  /** The script, its keys and arguments, and its reply; and what stands before the script. */
+  run: [script: Script, args: string, reply: QueryValue, before?: string];
+  /** Commands, and their answers. */
+  after: Record<string, QueryValue>;
 }
 
 const CASES: Record<string, Case> = {
   "GIVE_BACK gives all keys the former value": {
     before: ["SET a v PX 9000", "SET b v PX 9000"],
     run: [GIVE_BACK, "2 a b v old", 1],
-    after: ["MGET a b", ["old", "old"]],
+    after: { "MGET a b": ["old", "old"] },
   },
   "GIVE_BACK leaves keys alone that others hold, whatever is there": {
     before: ["SET a w PX 9000", "RPUSH list v", "SET b v PX 9000"],
     run: [GIVE_BACK, "3 a list b v old", 0],
-    after: ["MGET a list b", ["w", null, "old"]],
+    after: { "MGET a list b": ["w", null, "old"] },
   },
   "ADOPT does nothing if the first key is missing": {
     before: ["SET b v PX 9000"],
     run: [ADOPT, "2 a b v w 9000 ", -1],
-    after: ["MGET a b", [null, "v"]],
+    after: { "MGET a b": [null, "v"] },
   },
   "RAISE raises counters to the last number": {
     before: ["SET a v", "SET hasp:fence:a 5"],
     run: [RAISE, `1 a v ${MAX}`, MAX],
-    after: ["GET hasp:fence:a", `${MAX}`],
+    after: { "GET hasp:fence:a": `${MAX}` },
   },
   "RELEASE notifies of a key that was missing": {
     before: [`ZADD hasp:queue:a 1 ${GONE}`],
     run: [RELEASE, "1 a v", 0],
-    after: ["ZCARD hasp:queue:a", 0],
+    after: { "ZCARD hasp:queue:a": 0 },
   },
   "RELEASE_QUEUED does, too": {
     before: [`ZADD hasp:queue:a 1 ${GONE}`],
     run: [RELEASE_QUEUED, "1 a v", 0],
-    after: ["ZCARD hasp:queue:a", 0],
+    after: { "ZCARD hasp:queue:a": 0 },
   },
   "RELEASE_QUEUED notifies of no key of a pool that the ticket was not waiting for": {
     before: ["SET a v", `ZADD hasp:queue:b 1 ${GONE}`],
     run: [RELEASE_QUEUED, "2 a b v own:1:50:.", 1],
-    after: ["ZCARD hasp:queue:b", 1],
+    after: { "ZCARD hasp:queue:b": 1 },
   },
   "RELEASE_QUEUED replies that others wait for another key of the pool": {
     before: ["SET b v", `ZADD hasp:queue:a 1 ${GONE} 2 own:1:50:.1`],
-    run: [RELEASE_IN_TURN, "2 a b v own:1:50:.", 2],
-    after: ["ZCARD hasp:queue:a", 1],
+    run: [RELEASE_QUEUED, "2 a b v own:1:50:.", 2, IN_TURN],
+    after: { "ZCARD hasp:queue:a": 1 },
   },
   "RELEASE_QUEUED replies so too if readers hold the one that it releases": {
     before: [
       ...["SET b hasp:shared PX 9000", "ZADD hasp:readers:b 9999999999990 v 9999999999999 w"],
       `ZADD hasp:queue:a 1 ${GONE} 2 own:1:50:.1`,
     ],
-    run: [RELEASE_IN_TURN, "2 a b v own:1:50:.", 2],
-    after: ["ZCARD hasp:queue:a", 1],
+    run: [RELEASE_QUEUED, "2 a b v own:1:50:.", 2, IN_TURN],
+    after: { "ZCARD hasp:queue:a": 1 },
   },
   "RELEASE_QUEUED notifies nobody where neither the value nor the ticket was": {
     before: [
@@ -87,20 +101,20 @@ const CASES: Record<string, Case> = {
       "ZADD hasp:queue:a 1 gone:R1:50",
     ],
     run: [RELEASE_QUEUED, "1 a v", 0],
-    after: ["ZCARD hasp:queue:a", 1],
+    after: { "ZCARD hasp:queue:a": 1 },
   },
   "RELEASE_QUEUED notifies no reader of a key that another holds": {
     before: ["SET a w", "ZADD hasp:queue:a 1 gone:R1:50 2 own:1:50"],
     run: [RELEASE_QUEUED, "1 a v own:1:50", 0],
-    after: ["ZCARD hasp:queue:a", 1],
+    after: { "ZCARD hasp:queue:a": 1 },
   },
-  "EXTEND_SHARED drops all writers that are gone": {
+  "EXTEND_SHARED drops all writers that are gone, and makes no deadline earlier": {
     before: [
       ...["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 9999999999999 v"],
       `ZADD hasp:queue:a ${[1, 2, 3, 4, 5, 6].map((n) => `${n} gone:${n}:50`).join(" ")}`,
     ],
     run: [EXTEND_SHARED, "1 a v 9000", 1],
-    after: ["ZCARD hasp:queue:a", 0],
+    after: { "ZCARD hasp:queue:a": 0, "ZSCORE hasp:readers:a v": "9999999999999" },
   },
   "ACQUIRE_SHARED notifies readers behind a writer that is gone": {
     before: [
@@ -108,32 +122,178 @@ const CASES: Record<string, Case> = {
       `ZADD hasp:queue:a 1 ${GONE} 2 gone:R1:50`,
     ],
     run: [ACQUIRE_SHARED, "1 a v 9000 ", 1],
-    after: ["ZCARD hasp:queue:a", 0],
+    after: { "ZCARD hasp:queue:a": 0 },
   },
   "RELEASE_QUEUED leaves a key alone that another got after readers' key was deleted": {
     before: ["SET a w", "ZADD hasp:readers:a 9999999999999 v"],
     run: [RELEASE_QUEUED, "1 a v", 0],
-    after: ["GET a", "w"],
+    after: { "GET a": "w" },
   },
-  "RELEASE_QUEUED takes a reader off its key": {
-    before: ["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 9999999999999 v"],
-    run: [RELEASE_QUEUED, "1 a v", 1],
-    after: ["EXISTS a", 0],
+  "RELEASE_QUEUED takes a reader off its key, and gives the first the turn if it was the last": {
+    before: [
+      ...["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 9999999999999 v"],
+      "ZADD hasp:queue:a 1 x:1:50",
+    ],
+    run: [RELEASE_QUEUED, "1 a v", 2, OTHERS_LISTEN],
+    after: { "EXISTS a": 0, "LRANGE sent 0 -1": ["x:1:50"] },
   },
   "RELEASE_QUEUED has the queue end into which it puts a ticket back": {
     before: ["SET a v"],
     run: [RELEASE_QUEUED, "1 a v own:1:50 5", 1],
-    after: ["PERSIST hasp:queue:a", 1],
+    after: { "PERSIST hasp:queue:a": 1 },
+  },
+  "RELEASE_QUEUED replies that others wait for what readers hold": {
+    before: [
+      ...["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 9999999999998 v 9999999999999 w"],
+      "ZADD hasp:queue:a 1 x:1:50",
+    ],
+    run: [RELEASE_QUEUED, "1 a v", 2, OTHERS_LISTEN],
+    after: { "EXISTS a sent": 1 },
+  },
+  "ACQUIRE_SHARED enters nowhere while a writer is ahead for one of the keys": {
+    before: [
+      ...["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 9999999999999 w"],
+      ...[
+        "ZADD hasp:queue:a 1 x:1:50",
+        "ZADD hasp:queue:b 1 y:1:50",
+        "SET hasp:turn:b y:1:50 PX 2000",
+      ],
+    ],
+    run: [ACQUIRE_SHARED, "2 a b v 9000 ", 0, OTHERS_LISTEN],
+    after: { "EXISTS b": 0 },
+  },
+  "ACQUIRE_SHARED forgets the readers of a key that is gone": {
+    before: ["ZADD hasp:readers:a 9999999999999 w"],
+    run: [ACQUIRE_SHARED, "1 a v 9000 ", 1],
+    after: { "ZCARD hasp:readers:a": 1 },
+  },
+  "EXTEND_SHARED extends no reader whose deadline is over, though others hold the key": {
+    before: ["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 5 v 9999999999999 w"],
+    run: [EXTEND_SHARED, "1 a v 9000", -1],
+    after: { "ZSCORE hasp:readers:a v": "5" },
+  },
+  "KEEP needs no clock in exclusive mode, and makes no reader": {
+    before: ["SET a v PX 9000"],
+    run: [KEEP, "1 a v 500 1", 1, NO_CLOCK],
+    after: { "EXISTS a hasp:readers:a": 1 },
+  },
+  "RELEASE passes over a ticket that has a turn elsewhere, and one whose wait is over": {
+    before: [
+      ...["SET {t}a v", "SET hasp:turn:{t}b x:1:50:.2", "SET hasp:turn:{t}x:1:50:. {t}b"],
+      "ZADD hasp:queue:{t}a 1 x:1:50:.1 2 w:1:50:1 3 y:1:50:.1",
+    ],
+    run: [RELEASE, "1 {t}a v", 2, OTHERS_LISTEN],
+    after: { "GET hasp:turn:{t}a": "y:1:50:.1", "GET hasp:turn:{t}y:1:50:.": "{t}a" },
+  },
+  "RELEASE notifies the first, and the watchers later than those before them": {
+    before: ["SET a v", "ZADD hasp:queue:a 1 x:1:50 2 x:2:400 3 x:3:50 4 x:4:50 5 x:5:50 6 x:6:50"],
+    run: [RELEASE, "1 a v", 2, OTHERS_LISTEN],
+    after: { "LRANGE sent 0 -1": ["x:1:50", "x:2:400+50", "x:5:50+450", "x:6:50+500"] },
+  },
+  "ACQUIRE_OR_WAIT overtakes one whose turn is over, and notifies it and those who wait on": {
+    before: [
+      ...["ZADD hasp:queue:a 1 x:1:50:.1 2 own:1:50 3 y:1:50", "SET hasp:turn:a x:1:50:.1 PX 2900"],
+      "SET hasp:turn:x:1:50:. a",
+    ],
+    run: [ACQUIRE_OR_WAIT, "1 a v 9000  own:1:50 5 ", 1, OTHERS_LISTEN],
+    after: { "LRANGE sent 0 -1": ["x:1:50:.1", "y:1:50-9000"], "EXISTS hasp:turn:a": 0 },
+  },
+  "ACQUIRE_OR_WAIT takes a free key for one ahead of the first by an agreed score": {
+    before: ["ZADD hasp:queue:a 9 x:1:50 10 y:1:50"],
+    run: [ACQUIRE_OR_WAIT, "1 a v 9000  own:1:50 8 1", 1, OTHERS_LISTEN],
+    after: { "LRANGE sent 0 -1": ["x:1:50-9000", "y:1:50-9050"] },
+  },
+  "ACQUIRE_OR_WAIT takes a free key for the first, though another's turn runs": {
+    before: [
+      "ZADD hasp:queue:a 1 own:1:50 2 x:2:50 3 x:3:50 4 x:4:50 5 x:5:50 6 x:6:50 7 x:7:50 8 x:8:50",
+      "SET hasp:turn:a x:2:50 PX 4000",
+    ],
+    run: [ACQUIRE_OR_WAIT, "1 a v 9000  own:1:50 1 ", 1, OTHERS_LISTEN],
+    after: {
+      "LRANGE sent 0 -1": ["x:2:50-9000", "x:5:50-9050", "x:7:50-9100", "x:8:50-9150"],
+    },
+  },
+  "ACQUIRE_SHARED takes a free key for one ahead of the first by an agreed score": {
+    before: ["ZADD hasp:queue:a 9 x:1:50"],
+    run: [ACQUIRE_SHARED, "1 a v 9000  own:R1:50 8 1", 1, OTHERS_LISTEN],
+    after: { "ZCARD hasp:readers:a": 1 },
+  },
+  "ACQUIRE_SHARED of the first notifies the next reader, past those that are gone": {
+    before: [
+      "ZADD hasp:queue:a 1 own:R1:50 2 gone:R2:50 3 gone:R3:50 4 gone:R4:50 5 gone:R5:50",
+      "ZADD hasp:queue:a 6 gone:R6:50 7 gone:R7:50 8 x:R8:50 9 x:9:50",
+    ],
+    run: [ACQUIRE_SHARED, "1 a v 9000  own:R1:50 1 ", 1, OTHERS_LISTEN],
+    after: { "LRANGE sent 0 -1": ["x:R8:50-9000", "x:9:50-9050", "x:R8:50*"] },
+  },
+  "ACQUIRE_SHARED beside others does not say that the key is taken": {
+    before: [
+      ...["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 9999999999999 w"],
+      "ZADD hasp:queue:a 1 own:R1:50 2 x:2:50",
+    ],
+    run: [ACQUIRE_SHARED, "1 a v 9000  own:R1:50 1 ", 1, OTHERS_LISTEN],
+    after: { "EXISTS sent": 0 },
+  },
+  "EXTEND_SHARED notifies the readers up to the first writer, and the fifth as a watcher": {
+    before: [
+      ...["SET a hasp:shared", "SET b hasp:shared", "ZADD hasp:readers:a 9999999999999 v"],
+      ...["ZADD hasp:readers:b 9999999999999 v", "ZADD hasp:queue:b 1 x:R7:50 2 x:8:50 3 x:R9:50"],
+      "ZADD hasp:queue:a 1 x:R1:70 2 x:R2:50 3 x:R3:50 4 x:R4:50 5 x:R5:50 6 x:R6:50",
+    ],
+    run: [EXTEND_SHARED, "2 a b v 9000", 1, OTHERS_LISTEN],
+    after: {
+      "LRANGE sent 0 -1": "x:R1:70* x:R2:50* x:R3:50* x:R4:50* x:R5:50+70 x:R7:50*".split(" "),
+    },
+  },
+  "KEEP drops writers that are gone, so that readers behind them enter": {
+    before: [
+      ...["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 9999999999999 v"],
+      `ZADD hasp:queue:a 1 ${GONE} 2 x:R1:50`,
+    ],
+    run: [KEEP, "1 a v 500 1", 1, OTHERS_LISTEN],
+    after: { "LRANGE sent 0 -1": ["x:R1:50*", "x:R1:50+500"] },
   },
 };
 
-for (const [what, { before, run: [script, args, reply], after }] of Object.entries(CASES)) {
+for (
+  const [score, what, queue, asked, place] of [
+    [5, "it has, if it asks for one ahead of the clock", "5 own:1:50", "2000000000 ", [0, 1]],
+    [8, "it asks for, if that is later than its own", "7 own:1:50", "8 ", [0, 1]],
+    [7, "it has, if it asks for an earlier one", "7 own:1:50 1 x:1:50", "6 ", [1, 2]],
+    [1000250000, "is the latest not ahead, if it asks for one ahead", "1 x:1:50", "2000000000 ", [
+      1,
+      2,
+    ]],
+    [8, "it asks for, if that is near the last one's", "250008 x:1:50", "8 ", [0, 2]],
+    [250010, "is behind the last, if it asks for one too early", "1 x:1:50 250009 y:1:50", "8 ", [
+      2,
+      3,
+    ]],
+    [8, "a quorum agreed on, however early", "9 x:1:50 250009 y:1:50", "8 1", [0, 3]],
+  ] as const
+) {
+  const reply = [-1, ...place, score, 1e9, 1, "w", 0];
+  CASES[`ACQUIRE_OR_WAIT gives a ticket the score that ${what}`] = {
+    before: ["MSET a w b w", `ZADD hasp:queue:a ${queue}`],
+    run: [ACQUIRE_OR_WAIT, `2 a b v 9000  own:1:50 ${asked}`, reply, EARLY],
+    after: { "ZSCORE hasp:queue:b own:1:50": `${score}` },
+  };
+}
+
+for (
+  const [what, { before, run: [script, args, reply, begin = ""], after }] of Object.entries(CASES)
+) {
   for (const [where, first] of [["", ""], [", where scores are numbers", SCORES_ARE_NUMBERS]]) {
     test(what + where, async ([server]) => {
       const send = (text: string) => server.command(...text.split(" "));
       for (const each of before) await send(each);
-      assertEquals(await server.command("EVAL", first + script.source, ...args.split(" ")), reply);
-      assertEquals(await send(after[0]), after[1]);
+      assertEquals(
+        await server.command("EVAL", first + begin + script.source, ...args.split(" ")),
+        reply,
+      );
+      for (const [command, answer] of Object.entries(after)) {
+        assertEquals(await send(command), answer);
+      }
     });
   }
 }

@@ -91,34 +91,3 @@ test("a late release deletes its other keys, also where readers' set is out of r
   await command("DEL", "config", QUEUE);
   await (await waiting).release();
 });
-
-test("a reader's release that has the key live on drops writers that are gone, so that readers behind them enter", async (servers) => {
-  await using redlock = createRedlock(servers.urls, READ);
-  const lock = await redlock.acquire("config", { atLeastMs: 20_000 });
-  await onAll(servers, "ZADD", QUEUE, 1, "gone:1:50");
-  assertEquals(await lock.release(), true);
-  await eventually(async () =>
-    assertEquals(await onAll(servers, "EXISTS", QUEUE), Array(5).fill(0))
-  );
-});
-
-test("a reader's extension notifies those that may enter, up to the first writer, and the fifth as a watcher", async ([server]) => {
-  using waiter = await Deno.connect({ port: server.port });
-  await waiter.write(new TextEncoder().encode("SUBSCRIBE hasp:wake:x\r\n"));
-  await waiter.read(new Uint8Array(100));
-  const cases = [
-    [["R1", "R2", "R3", "R4", "R5", "R6"], "R1* R2* R3* R4* R5+50"],
-    [["R1", "2", "R3"], "R1*"],
-  ] as const;
-  for (const [numbers, expected] of cases) {
-    await server.command("DEL", QUEUE);
-    await server.command("ZADD", QUEUE, ...numbers.flatMap((number, at) => [at, `x:${number}:50`]));
-    await server.command("SET", "config", "hasp:shared", "PX", TTL_MS);
-    await server.command("ZADD", "hasp:readers:config", Date.now() + TTL_MS, "v");
-    await server.command("EVAL", EXTEND_SHARED.source, 1, "config", "v", TTL_MS);
-    const bytes = new Uint8Array(2_000); // a server writes what one script publishes at once
-    const text = new TextDecoder().decode(bytes.subarray(0, await waiter.read(bytes) ?? 0));
-    const messages = Array.from(text.matchAll(/x:(\w+):50([*+]\d*)/gu));
-    assertEquals(messages.map(([, number, sign]) => number + sign).join(" "), expected);
-  }
-});
