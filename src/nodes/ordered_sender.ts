@@ -24,7 +24,8 @@ import {
   repliesTo,
   type SenderEvents,
 } from "../redis_node/command_sender.ts";
-import { releaseOperation, RequestCommand } from "../redis_node/redis_node.ts";
+import { releaseOperation } from "../redis_node/operations.ts";
+import { RequestCommand } from "../redis_node/request_command.ts";
 import { backoffMs, SERVER_BACKOFF } from "../time/backoff.ts";
 import { settledWithin } from "../time/pause.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
@@ -106,7 +107,7 @@ export class OrderedSender implements CommandSender {
     this.#late = new LateAcquires(wheel, (release) => {
       const request = { ...UNREAD, ...release, ttlMs: 0 };
       // its script goes out whole, so that one command is enough
-      this.submit(new RequestCommand(releaseOperation(release), request), NOBODY);
+      this.submit(new RequestCommand(releaseOperation(release), [request]), NOBODY);
     });
   }
 

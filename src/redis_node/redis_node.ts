@@ -1,14 +1,15 @@
 /**
  * A node on one Redis server: it puts requests as commands, and answers them by the replies. Read
- * these files in this order; the first three are all that a plain lock needs.
+ * these files in this order; the first five are all that a plain lock needs.
  *
  * | file                      | its part                                                       |
  * | ------------------------- | -------------------------------------------------------------- |
  * | `scripts/script.ts`       | what an operation is, and the table of all                     |
  * | `command_sender.ts`       | what a node needs of the client that reaches the server: that  |
  * |                           | of `redis_server.ts`, or any other one, in `../nodes/`         |
- * | `redis_node.ts`           | which operation a request is, when its command goes out, and   |
- * |                           | what the reply answers                                         |
+ * | `operations.ts`           | which operation a request is                                   |
+ * | `request_command.ts`      | the command of one request, or of several                      |
+ * | `redis_node.ts`           | when the command goes out, and what the reply answers          |
  * | `refusals.ts`             | what the error replies mean                                    |
  * | `pending_releases.ts`     | releases that did not arrive go out again                      |
  * | `release_subscription.ts` | notifications                                                  |
@@ -27,8 +28,8 @@
  *
  * Until a request is answered, it is in one place: in the group of this tick; then, with its
  * command, in the queue of the connection, which calls `onReply` or `onFailure` once for it; and if
- * its vote is withheld, with the guard's command. A release that failed is answered, and a copy of
- * it, whose answer nobody waits for, is in `pending_releases.ts`.
+ * its vote is withheld, with the guard. A release that failed is answered, and a copy of it, whose
+ * answer nobody waits for, is in `pending_releases.ts`.
  *
  * Releases that follow each other in one tick are a *group*, and so are extensions: one command for
  * many keys costs a server far less than one each. Plain acquisitions are a group, too: each is a
@@ -40,27 +41,26 @@
  */
 import { emit, type EventListener } from "../events.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
-import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
-import { DENIED, FAILED, GRANTED, type Outcome, QUEUED, UNSENT } from "../quorum/outcome.ts";
+import type { QueueTicket } from "../quorum/queue_ticket.ts";
+import { DENIED, FAILED, GRANTED, UNSENT } from "../quorum/outcome.ts";
 import { type QuorumNode, type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import { beforeWrites, type ReplyReceiver } from "../redis/wire.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
-import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
+import type { CommandSender, ServerAccess } from "./command_sender.ts";
 import { inspectKey } from "./inspect_key.ts";
+import { acquireOperation, detailOf, releaseOperation } from "./operations.ts";
 import { PendingReleases } from "./pending_releases.ts";
 import { explained, isDemoted, isWrongType, UNKNOWN_SCRIPT } from "./refusals.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
-import { RestartGuard, type WithheldVote } from "./restart_guard.ts";
-import { ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
-import { ADOPT, GIVE_BACK } from "./scripts/adopt.ts";
+import { RequestCommand } from "./request_command.ts";
+import { RestartGuard } from "./restart_guard.ts";
+import { ADOPT } from "./scripts/adopt.ts";
 import { EXTEND } from "./scripts/extend.ts";
-import { ACQUIRE_COUNTED, RAISE } from "./scripts/fencing.ts";
-import { ACQUIRE_ANY } from "./scripts/pool.ts";
-import { QUEUE_TTL_MS, queued, queuePosition } from "./scripts/queue.ts";
-import { ACQUIRE_SHARED, EXTEND_SHARED, KEEP } from "./scripts/readers.ts";
-import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
-import { isNumber, type Operation, type Release } from "./scripts/script.ts";
+import { RAISE } from "./scripts/fencing.ts";
+import { QUEUE_TTL_MS } from "./scripts/queue.ts";
+import { EXTEND_SHARED } from "./scripts/readers.ts";
+import type { Operation } from "./scripts/script.ts";
 
 /**
  * Most requests of a group: it holds a server for a third of a millisecond at most, and its keys
@@ -91,8 +91,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
    * with another client.
    */
   #groups = false;
-  /** The requests of this tick's group: most have one, and leave the list to the next. */
-  #group: QuorumRequest[] = [];
+  /** The requests of this tick's group: most have one. */
+  readonly #group: QuorumRequest[] = [];
   /** Their operation, and the index that answers name: it is 0 for the node's own releases. */
   #groupOperation: Operation | undefined;
   #groupIndex = 0;
@@ -177,15 +177,17 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
 
   /**
    * Puts a request for one key into the group of this tick, if its operation is one for groups, and
-   * unless the restart guard withholds its vote; else sends it.
+   * unless the restart guard withholds its vote; else sends it. While too many commands wait for
+   * replies, each is alone, because it may be refused.
    */
   #ask(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
     const { eachKey, kind, sha1 } = operation;
+    const { open, crowded } = this.connection;
     const fits = (!sha1 || eachKey) && request.keys.length === 1 && !isGuarded(operation, request);
-    if (!fits || !this.#groups || !this.connection.open) {
-      return this.#send(operation, request, nodeIndex);
-    }
-    if (operation !== this.#groupOperation || nodeIndex !== this.#groupIndex) this.#sendGroup();
+    const joins = fits && this.#groups && open && !crowded;
+    const isOther = operation !== this.#groupOperation || nodeIndex !== this.#groupIndex;
+    if (!joins || isOther) this.#sendGroup(); // first, in the order of the calls
+    if (!joins) return this.#submit(this.#commandOf(operation, [request]), nodeIndex);
     this.#groupOperation = operation;
     this.#groupIndex = nodeIndex;
     const length = this.#group.push(request);
@@ -197,103 +199,69 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   readonly #sendGroup = (): void => {
     const group = this.#group;
     if (group.length === 0) return;
-    const operation = this.#groupOperation!;
-    const nodeIndex = this.#groupIndex;
-    if (group.length === 1) { // as most have, which makes no other array
-      return this.#send(operation, group.pop()!, nodeIndex);
-    }
-    this.#group = [];
-    if (!this.connection.crowded) return this.#send(operation, group[0], nodeIndex, group);
-    for (const request of group) this.#send(operation, request, nodeIndex); // each is judged alone
+    const command = this.#commandOf(this.#groupOperation!, group);
+    if (group.length === 1) group.pop(); // as most have, which keeps the memory of the list
+    else group.length = 0;
+    this.#submit(command, this.#groupIndex);
   };
 
-  /**
-   * Sends a request, or a group. While too many commands wait for replies, it refuses all but
-   * releases of keys that may be there: a server that hangs should not get one more command for
-   * each lock.
-   */
-  #send(
-    operation: Operation,
-    request: QuorumRequest,
-    nodeIndex: number,
-    group?: readonly QuorumRequest[],
-  ): void {
-    this.#sendGroup(); // first, in the order of the calls
-    const { crowded } = this.connection;
-    const { kind, sha1 } = operation;
-    if (crowded && !(kind === "release" && request.mayHaveKeys(nodeIndex))) {
-      return request.answer(nodeIndex, UNSENT, crowded);
-    }
-    const { ticket, keepsTicket } = request;
+  /** Its script goes out by its digest if the server knows it, or is likely to. */
+  #commandOf(operation: Operation, requests: readonly QuorumRequest[]): RequestCommand {
+    const { sha1 } = operation;
+    const { ticket, keepsTicket } = requests[0];
     // with a ticket, others have most likely sent it
     const known = this.#known.get(sha1!) ?? (ticket !== undefined && !keepsTicket);
-    const byDigest = sha1 !== undefined && known;
-    if (sha1 && !byDigest) this.#known.set(sha1, true);
-    const command = sharedCommand(operation, request, group, byDigest);
-    if (isGuarded(operation, request)) this.#sendGuarded(command, nodeIndex);
-    else this.connection.submit(command, this, nodeIndex);
+    return RequestCommand.shared(operation, requests, sha1 !== undefined && known);
   }
 
-  /** Apart from `#send`, which would cost memory with closures in it. */
-  #sendGuarded(command: RequestCommand, nodeIndex: number): void {
-    const withheld: WithheldVote = { request: command.request, nodeIndex };
-    this.connection.submit(command, {
-      onReply: (reply) => this.onReply(reply, command, nodeIndex, 0, withheld),
-      onFailure: (error) => this.onFailure(error, command, nodeIndex),
-    }, nodeIndex);
+  /**
+   * While too many commands wait for replies, it refuses all but releases of keys that may be
+   * there: a server that hangs should not get one more command for each lock.
+   */
+  #submit(command: RequestCommand, nodeIndex: number): void {
+    const { operation: { sha1 }, request, byDigest } = command;
+    const { crowded } = this.connection;
+    if (crowded && !undoes(command, nodeIndex)) {
+      return this.onFailure(crowded, command, nodeIndex);
+    }
+    if (sha1 && !byDigest) this.#known.set(sha1, true);
+    this.connection.submit(command, this, nodeIndex);
+    if (!isGuarded(command.operation, request)) return;
     this.#guard ??= new RestartGuard(this.server, this.connection, this.#onEvent);
-    this.#guard.askBehind(command.keys, withheld);
+    this.#guard.askBehind(command.keys, request);
   }
 
-  /** Part of {@linkcode ReplyReceiver}; the guard withholds the vote if there is `withheld`. */
-  onReply(
-    reply: RawReply,
-    command: RequestCommand,
-    nodeIndex: number,
-    index = 0,
-    withheld?: WithheldVote,
-  ): void {
-    const { operation, request, group, byDigest } = command;
+  /** Part of {@linkcode ReplyReceiver}. */
+  onReply(reply: RawReply, command: RequestCommand, nodeIndex: number, index = 0): void {
+    const { operation, requests, byDigest } = command;
     const { sha1 } = operation;
-    if (index === 0) request.encoded = undefined; // all nodes have got it by now
-    if (group && !sha1) return this.#onAnswer(reply, operation, group[index], nodeIndex);
-    // as `#send` did; but `onOpen`, which forgets scripts, comes after the first commands were sent
-    if (sha1 && !byDigest) this.#known.set(sha1, true);
-    if (reply instanceof ReplyError) this.#onError(explained(reply), command, nodeIndex);
-    else if (group) this.#onGroupReply(reply, operation, group, nodeIndex);
-    else this.#onAnswer(reply, operation, request, nodeIndex, withheld);
+    if (index === 0) command.request.encoded = undefined; // all nodes have got it by now
+    if (!sha1) return this.#onAnswer(reply, operation, requests[index], nodeIndex);
+    // as `#submit` did; but `onOpen`, which forgets scripts, comes after the first commands
+    if (!byDigest) this.#known.set(sha1, true);
+    if (reply instanceof ReplyError) return this.#onError(explained(reply), command, nodeIndex);
+    if (requests.length === 1) return this.#onAnswer(reply, operation, command.request, nodeIndex);
+    const replies = Array.isArray(reply) ? reply : [];
+    for (let at = 0; at < requests.length; at++) {
+      // mutation: group-answers-the-neighbour
+      const answer = replies[at] ?? null;
+      this.#onAnswer(answer, operation, requests[at], nodeIndex);
+    }
   }
 
   /** An error for all that a command is for: asks again what the server may take otherwise. */
-  #onError(
-    error: ReplyError,
-    { operation, request, group, byDigest }: RequestCommand,
-    nodeIndex: number,
-  ): void {
+  #onError(error: ReplyError, command: RequestCommand, nodeIndex: number): void {
+    const { operation, requests, byDigest } = command;
     // mutation: script-never-sent
     const unknown = byDigest && error.prefix === UNKNOWN_SCRIPT;
     // Each alone may be allowed: in a cluster its key is in one slot.
-    const refused = group !== undefined && error.permanent;
+    const refused = requests.length > 1 && error.permanent;
     if (unknown) this.#known.set(operation.sha1!, false);
     if (refused) this.#groups = false;
-    for (const each of group ?? [request]) {
+    for (const each of requests) {
       const again = (unknown || refused) && isRepeatable(operation, each);
       if (again) this.#ask(operation, each, nodeIndex);
       else this.#onRefused(error, operation, each, nodeIndex);
-    }
-  }
-
-  #onGroupReply(
-    reply: RawReply,
-    operation: Operation,
-    group: readonly QuorumRequest[],
-    nodeIndex: number,
-  ): void {
-    const replies = Array.isArray(reply) ? reply : [];
-    for (let index = 0; index < group.length; index++) {
-      // mutation: group-answers-the-neighbour
-      const answer = replies[index] ?? null;
-      this.#onAnswer(answer, operation, group[index], nodeIndex);
     }
   }
 
@@ -302,7 +270,6 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     operation: Operation,
     request: QuorumRequest,
     nodeIndex: number,
-    withheld?: WithheldVote,
   ): void {
     if (reply instanceof ReplyError) {
       return this.#onRefused(explained(reply), operation, request, nodeIndex);
@@ -317,7 +284,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     // the guard concerns no other answer
     const concernsGuard = outcome === GRANTED ||
       outcome === DENIED && operation.kind === "acquire";
-    if (withheld && concernsGuard) Object.assign(withheld, { outcome, detail, atMs });
+    const withholds = concernsGuard && isGuarded(operation, request);
+    if (withholds) this.#guard!.withhold(request, { nodeIndex, outcome, detail, atMs });
     else request.answer(nodeIndex, outcome, detail, atMs);
   }
 
@@ -343,12 +311,12 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   /** Part of {@linkcode ReplyReceiver}. */
   onFailure(
     error: ConnectionError,
-    { operation, request, group = [request] }: RequestCommand,
+    { operation, requests }: RequestCommand,
     nodeIndex: number,
     index = 0,
   ): void {
     const outcome = error.outcome === "not-sent" ? UNSENT : FAILED;
-    for (const each of group.slice(index)) {
+    for (const each of requests.slice(index)) {
       const isRelease = operation.kind === "release";
       // mutation: release-forgotten
       if (isRelease && each.mayHaveKeys(nodeIndex)) this.#pendingReleases.add(each);
@@ -371,118 +339,7 @@ function isRepeatable({ kind }: Operation, { wanted, undone }: QuorumRequest): b
   return kind === "release" || wanted && !undone;
 }
 
-/** How a request for a lock is put to a node; `queues` if its ticket is to stand in the queues. */
-export function acquireOperation(
-  { keys, counterHint, pool, mode }: QuorumRequest,
-  queues: boolean,
-): Operation {
-  if (mode) return queues ? QUEUED_SHARED : ACQUIRE_SHARED;
-  if (pool) return queues ? QUEUED_ANY : ACQUIRE_ANY;
-  if (queues) return QUEUED_PLAIN;
-  if (keys.length > 1) return ACQUIRE_OR_WAIT;
-  return counterHint === undefined ? ACQUIRE : ACQUIRE_COUNTED;
-}
-
-/** Sets a single key if it is missing: the one operation without a script. */
-const ACQUIRE: Operation = {
-  kind: "acquire",
-  argv: ({ keys, value, ttlMs }) => ["SET", keys[0], value, "NX", "PX", String(ttlMs)],
-  read: (reply) => reply === "OK" ? GRANTED : reply === null ? DENIED : undefined,
-};
-
-const QUEUED_PLAIN = /* @__PURE__ */ queued(ACQUIRE_OR_WAIT);
-const QUEUED_ANY = /* @__PURE__ */ queued(ACQUIRE_ANY);
-const QUEUED_SHARED = /* @__PURE__ */ queued(ACQUIRE_SHARED);
-
-/** How a release is put to a node now. */
-export function releaseOperation(
-  { replaces, ticket, mode, keptMs }: Release,
-): Operation<Release> {
-  if (replaces !== undefined) return GIVE_BACK;
-  if (keptMs !== undefined && keptMs() > 0) return KEEP;
-  return mode || ticket ? RELEASE_QUEUED : RELEASE;
-}
-
-function isEqual(one: readonly QuorumRequest[] = [], other: readonly QuorumRequest[] = []) {
-  return one.length === other.length && one.every((each, index) => each === other[index]);
-}
-
-/** The command of a request, or of a group. */
-export class RequestCommand implements LockCommand {
-  readonly operation: Operation;
-  /** The request, or the first one of the group. */
-  readonly request: QuorumRequest;
-  /** All requests of the group: two at least. */
-  readonly group: readonly QuorumRequest[] | undefined;
-  /** Whether its script goes out by its digest; else whole. */
-  readonly byDigest: boolean;
-  /** Without a script, each request of a group is a command. */
-  readonly count: number;
-  bytes: LockCommand["bytes"] = undefined;
-
-  constructor(
-    operation: Operation,
-    request: QuorumRequest,
-    group?: readonly QuorumRequest[],
-    byDigest = false,
-  ) {
-    this.operation = operation;
-    this.request = request;
-    this.group = group;
-    this.byDigest = byDigest;
-    this.count = group && !operation.sha1 ? group.length : 1;
-  }
-
-  /** Made when it is sent: a release that has keys live on says how long that is from then on. */
-  get args(): readonly string[] {
-    const { operation, request, group, byDigest } = this;
-    const { source, sha1, argv } = operation;
-    // not by `flatMap`: with that, a client in Node 20 takes a tenth more CPU
-    const rest = group ? ([] as string[]).concat(...group.map(argv)) : argv(request);
-    if (sha1 === undefined) return rest;
-    const call = byDigest ? "EVALSHA" : "EVAL";
-    const script = byDigest ? sha1 : source!;
-    const { keys } = this;
-    // A literal, because every lock ends with this, and spread arguments take more memory.
-    if (keys.length === 1 && rest.length === 1) return [call, script, "1", keys[0], rest[0]];
-    return [call, script, String(keys.length), ...keys, ...rest];
-  }
-
-  get keys(): readonly string[] {
-    const { group, request: { keys, pool } } = this;
-    return group?.map(({ keys }) => keys[0]) ?? pool?.keys ?? keys;
-  }
-}
-
-/**
- * The command of a request for all nodes that are asked by this operation, in the same group: the
- * first node leaves it at the request, where the others find it, so it is encoded only once. But
- * each has its own `KEEP`, which has the time that is left: a node may be asked again, and later.
- */
-function sharedCommand(
-  operation: Operation,
-  request: QuorumRequest,
-  group: readonly QuorumRequest[] | undefined,
-  byDigest: boolean,
-): RequestCommand {
-  const { encoded } = request;
-  const isSame = encoded instanceof RequestCommand && encoded.operation === operation &&
-    operation !== KEEP && encoded.byDigest === byDigest &&
-    (encoded.group === group || isEqual(encoded.group, group));
-  return isSame
-    ? encoded
-    : request.encoded = new RequestCommand(operation, request, group, byDigest);
-}
-
-/** What comes with an outcome that was read from a reply; see `outcome.ts`. */
-export function detailOf(
-  outcome: Outcome,
-  reply: RawReply,
-  { kind }: Operation,
-  { counterHint, pool }: QuorumRequest,
-): number | QueuePosition | undefined {
-  if (outcome === QUEUED) return queuePosition(reply);
-  if (outcome === DENIED && pool && Array.isArray(reply)) return reply.find(isNumber);
-  const counts = kind === "raise" || kind === "acquire" && counterHint !== undefined;
-  return outcome === GRANTED && counts && isNumber(reply) ? reply : undefined;
+/** Whether a command takes back what may be there. */
+function undoes({ operation: { kind }, requests }: RequestCommand, nodeIndex: number): boolean {
+  return kind === "release" && requests.some((request) => request.mayHaveKeys(nodeIndex));
 }

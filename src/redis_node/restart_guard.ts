@@ -128,25 +128,18 @@ const SAME_CAUSE_MS = 2_000;
 /** What a server reports about itself: see {@linkcode STATE_LUA}. */
 type ServerState = [ageMs: number, timeMs: number, uptimeS?: number, runId?: number];
 
-/** A request, and its node's vote, which is answered once it is known whether that counts. */
-export interface WithheldVote {
-  readonly request: QuorumRequest;
+/** A vote that is not answered yet. */
+interface WithheldVote {
   readonly nodeIndex: number;
-  /** Its vote; missing until it has voted, or if the guard does not concern its answer. */
-  outcome?: Outcome;
-  /** What it said beside that. */
-  detail?: Detail;
-  /** When it voted. */
-  atMs?: number;
-}
-
-/** Reads the state of the server, behind the command of a vote if there is one. */
-interface GuardCommand extends LockCommand {
-  readonly withheld: WithheldVote | undefined;
+  readonly outcome: Outcome;
+  /** What the node said beside that. */
+  readonly detail: Detail | undefined;
+  /** When it voted, by the monotonic clock. */
+  readonly atMs: number;
 }
 
 /** Withholds the votes of one server that may have lost keys. */
-export class RestartGuard implements ReplyReceiver<GuardCommand> {
+export class RestartGuard implements ReplyReceiver<LockCommand> {
   readonly #server: ServerAccess;
   readonly #connection: CommandSender;
   readonly #onEvent: EventListener | undefined;
@@ -164,6 +157,8 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
   #restartedMs = -Infinity;
   /** The run id of the server, when it last replied. */
   #runId = 0;
+  /** The votes on requests, until it is known whether they count. */
+  readonly #withheld: Map<QuorumRequest, WithheldVote> = new Map();
 
   /**
    * @param server The node's server.
@@ -188,32 +183,46 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
     this.askBehind([]);
   }
 
-  /** Must be called with the keys of the command that may bring the grant, right behind that. */
-  askBehind(keys: LockCommand["keys"], withheld?: WithheldVote): void {
+  /**
+   * Must be called with the keys of the command that may bring the grant, and its request, right
+   * behind that.
+   */
+  askBehind(keys: readonly string[], request?: QuorumRequest): void {
     const { thirdParty, wheel: { clock } } = this.#server;
     // others' clients may connect again unnoticed
     const isDue = thirdParty || clock.monotonicMs() >= this.#uptimeDueMs;
-    this.#connection.submit({ ...isDue ? STATE_COMMAND : AGE_COMMAND, keys, withheld }, this);
+    this.#connection.submit({ ...isDue ? STATE_COMMAND : AGE_COMMAND, keys, request }, this);
+  }
+
+  /** Withholds a vote until the state of the server comes, which was asked for behind it. */
+  withhold(request: QuorumRequest, vote: WithheldVote): void {
+    this.#withheld.set(request, vote);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, { args, keys, withheld }: GuardCommand): void {
+  onReply(reply: RawReply, { args, keys, request }: LockCommand): void {
     const unknown = reply instanceof ReplyError && reply.prefix === UNKNOWN_SCRIPT;
     if (unknown && args === AGE_COMMAND.args) {
-      return this.#connection.submit({ ...STATE_COMMAND, keys, withheld }, this);
+      return this.#connection.submit({ ...STATE_COMMAND, keys, request }, this);
     }
-    const state = stateIn(reply);
-    if (state) this.#noteRestart(state);
-    if (withheld?.outcome === undefined) return;
-    const { request, nodeIndex } = withheld;
-    if (reply instanceof ReplyError) request.answer(nodeIndex, FAILED, explained(reply));
-    else this.#conclude(state, withheld);
+    const state = this.#stateIn(reply);
+    if (!(state instanceof Error)) this.#noteRestart(state);
+    this.#conclude(request, state);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, { withheld }: GuardCommand): void {
-    if (withheld?.outcome === undefined) return;
-    withheld.request.answer(withheld.nodeIndex, FAILED, error);
+  onFailure(error: ConnectionError, { request }: LockCommand): void {
+    this.#conclude(request, error);
+  }
+
+  #stateIn(reply: RawReply): ServerState | Error {
+    if (reply instanceof ReplyError) return explained(reply);
+    const isState = Array.isArray(reply) && reply.length >= 2 && reply.every(isNumber);
+    return isState ? reply as ServerState : this.#unknownAge("sent an unexpected reply");
+  }
+
+  #unknownAge(why: string): ProtocolError {
+    return new ProtocolError(`Cannot determine the age of ${this.#server.name}: it ${why}`);
   }
 
   /** A server that does not show any more that it is the one of before counts as just restarted. */
@@ -231,18 +240,18 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
     else if (isLater) this.#restartedMs = startedMs;
   }
 
-  #conclude(
-    state: ServerState | undefined,
-    { request, nodeIndex, outcome, detail, atMs }: WithheldVote,
-  ): void {
-    if (!state || state[0] < 0) {
-      const why = state
-        ? `has no time in the past under its key '${CREATED_KEY}'`
-        : "sent an unexpected reply";
-      const text = `Cannot determine the age of ${this.#server.name}: it ${why}`;
-      return request.answer(nodeIndex, FAILED, new ProtocolError(text));
-    }
+  /** Answers a request, unless no vote on it is withheld. */
+  #conclude(request: QuorumRequest | undefined, state: ServerState | Error): void {
+    const vote = request && this.#withheld.get(request);
+    if (!vote) return;
+    this.#withheld.delete(request);
+    const { nodeIndex, outcome, detail, atMs } = vote;
+    if (state instanceof Error) return request.answer(nodeIndex, FAILED, state);
     const [ageMs, timeMs] = state;
+    if (ageMs < 0) {
+      const error = this.#unknownAge(`has no time in the past under its key '${CREATED_KEY}'`);
+      return request.answer(nodeIndex, FAILED, error);
+    }
     const { receivedAtMs } = this.#connection;
     const runsMs = receivedAtMs - this.#restartedMs;
     // how long it has lost nothing
@@ -255,7 +264,7 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
       // mutation: old-counters-believed
       const isOld = outcome === GRANTED && Number(detail) < oldBelow;
       if (isOld) request.answer(nodeIndex, OUTDATED, oldBelow, atMs);
-      else request.answer(nodeIndex, outcome!, detail, atMs);
+      else request.answer(nodeIndex, outcome, detail, atMs);
       return;
     }
     request.answer(nodeIndex, QUARANTINED, undefined, receivedAtMs);
@@ -272,12 +281,6 @@ export class RestartGuard implements ReplyReceiver<GuardCommand> {
 function stateCommand(call: string, script: string, ...argv: string[]): Omit<LockCommand, "keys"> {
   const args = [call, script, "1", CREATED_KEY, ...argv];
   return { args, bytes: encodeApart(args) };
-}
-
-/** What a reply to {@linkcode STATE_LUA} says, if it is one. */
-function stateIn(reply: RawReply): ServerState | undefined {
-  const isState = Array.isArray(reply) && reply.length >= 2 && reply.every(isNumber);
-  return isState ? reply as ServerState : undefined;
 }
 
 /**

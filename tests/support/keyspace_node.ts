@@ -10,12 +10,8 @@ import type { QuorumNode, QuorumRequest } from "../../src/quorum/quorum_node.ts"
 import * as queue from "../../src/quorum/queue_ticket.ts";
 import { ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
-import {
-  acquireOperation,
-  detailOf,
-  releaseOperation,
-  RequestCommand,
-} from "../../src/redis_node/redis_node.ts";
+import { acquireOperation, detailOf, releaseOperation } from "../../src/redis_node/operations.ts";
+import { RequestCommand } from "../../src/redis_node/request_command.ts";
 import { ADOPT } from "../../src/redis_node/scripts/adopt.ts";
 import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
 import { COUNTER_PREFIX, RAISE } from "../../src/redis_node/scripts/fencing.ts";
@@ -402,6 +398,5 @@ export class KeyspaceNode implements QuorumNode {
 
 /** The command of an operation, with its script whole. */
 export function wordsOf<Content>(operation: LockOperation<Content>, content: Content) {
-  const parts = [operation as LockOperation, content as QuorumRequest] as const;
-  return new RequestCommand(...parts).args;
+  return new RequestCommand(operation as LockOperation, [content as QuorumRequest]).args;
 }

@@ -157,7 +157,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "silent-connection-kept": [never, "a silent connection is kept"],
   "no-reconnect": [always, "a lost connection is not made again"],
   "group-answers-the-neighbour": [
-    becomes("replies[(index + 1) % replies.length] ?? null"),
+    becomes("replies[(at + 1) % replies.length] ?? null"),
     "a group answers a key with its neighbour's reply",
   ],
   "gate-lets-nobody-in": [drop, "a release that is over lets no other begin"],

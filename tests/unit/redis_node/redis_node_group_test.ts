@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { RequestCommand } from "../../../src/redis_node/redis_node.ts";
+import { RequestCommand } from "../../../src/redis_node/request_command.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
@@ -204,7 +204,7 @@ test.opened("RedisNode puts at most 256 locks into a group, and sends a full one
 test.opened("RedisNode encodes a group once for all nodes that are asked the same, and apart for others", async (bench) => {
   const late = await new NodeBench().opened();
   const requests = lockNames(3).map(([key, value]) => request(key, value));
-  const group = new RequestCommand(RELEASE, requests[0], requests, true);
+  const group = new RequestCommand(RELEASE, requests, true);
   requests[0].encoded = group; // of the first node
   for (const each of requests) bench.node.release(each, 0);
   await runMicrotasks();
