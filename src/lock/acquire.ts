@@ -113,7 +113,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       const round = beginAttempt(call);
       const timeoutMs = Math.min(settings.nodeTimeoutMs, settings.validityMs);
       // step 2: until votes are decided
-      await round.ask(call.adopts ? "adopt" : "acquire", timeoutMs, settings.signal);
+      await round.ask(call.verb, timeoutMs, settings.signal);
       if (round.counts) await agreeByRaising(round, settings);
       attemptGate.leave();
       held = conclude(call, round);

@@ -86,7 +86,7 @@ export class LockCall implements WaitingCall {
     this.#sinceMs = client.wheel.clock.monotonicMs();
   }
 
-  /** What it does, for messages. */
+  /** What it asks of the nodes. */
   get verb(): "acquire" | "adopt" {
     return this.adopts === undefined ? "acquire" : "adopt";
   }
