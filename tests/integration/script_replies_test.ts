@@ -4,6 +4,7 @@ import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { ADOPT, GIVE_BACK } from "../../src/redis_node/scripts/adopt.ts";
 import { ACQUIRE_COUNTED, RAISE } from "../../src/redis_node/scripts/fencing.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, KEEP } from "../../src/redis_node/scripts/readers.ts";
+import { ACQUIRE_ANY } from "../../src/redis_node/scripts/pool.ts";
 import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import type { Script } from "../../src/redis_node/scripts/script.ts";
 import type { QueryValue } from "../support/query.ts";
@@ -13,8 +14,11 @@ const { test } = shareServers(1);
 const MAX = Number.MAX_SAFE_INTEGER;
 /** A ticket to whose channel nobody subscribes: who is to notify it drops it. */
 const GONE = "gone:1:50";
+/** What may be the value of a lock. */
+const LOCKED = "0".repeat(40);
 /** Has the longest turn begin, which runs while the script does. */
-const IN_TURN = `redis.call('SET', 'hasp:turn:a', '${GONE}', 'PX', 4000)\n`;
+const inTurn = (key: string, ticket: string) =>
+  `redis.call('SET', 'hasp:turn:${key}', '${ticket}', 'PX', 4000)\n`;
 /** Stands before a script: code that each call of a command runs, and that may reply to it. */
 const onCall = (code: string) =>
   `local function replying(call)
@@ -36,6 +40,7 @@ const OTHERS_LISTEN = onCall(
 const NO_CLOCK = onCall("if name == 'TIME' then return { err = 'NOPERM' } end");
 /** It is 1,000 s after 1970. */
 const EARLY = onCall("if name == 'TIME' then return { '1000', '0' } end");
+const IN_TURNS = EARLY + OTHERS_LISTEN + inTurn("c", "own:1:50") + inTurn("d", "x:1:50");
 
 interface Case {
   /** Commands. */
@@ -84,7 +89,7 @@ const CASES: Record<string, Case> = {
   },
   "RELEASE_QUEUED replies that others wait for another key of the pool": {
     before: ["SET b v", `ZADD hasp:queue:a 1 ${GONE} 2 own:1:50:.1`],
-    run: [RELEASE_QUEUED, "2 a b v own:1:50:.", 2, IN_TURN],
+    run: [RELEASE_QUEUED, "2 a b v own:1:50:.", 2, inTurn("a", GONE)],
     after: { "ZCARD hasp:queue:a": 1 },
   },
   "RELEASE_QUEUED replies so too if readers hold the one that it releases": {
@@ -92,7 +97,7 @@ const CASES: Record<string, Case> = {
       ...["SET b hasp:shared PX 9000", "ZADD hasp:readers:b 9999999999990 v 9999999999999 w"],
       `ZADD hasp:queue:a 1 ${GONE} 2 own:1:50:.1`,
     ],
-    run: [RELEASE_QUEUED, "2 a b v own:1:50:.", 2, IN_TURN],
+    run: [RELEASE_QUEUED, "2 a b v own:1:50:.", 2, inTurn("a", GONE)],
     after: { "ZCARD hasp:queue:a": 1 },
   },
   "RELEASE_QUEUED notifies nobody where neither the value nor the ticket was": {
@@ -253,6 +258,48 @@ const CASES: Record<string, Case> = {
     run: [KEEP, "1 a v 500 1", 1, OTHERS_LISTEN],
     after: { "LRANGE sent 0 -1": ["x:R1:50*", "x:R1:50+500"] },
   },
+  "ACQUIRE_OR_WAIT leaves the queue of a free key while one is held, but not in its turn": {
+    before: [
+      ...["SET a w", "ZADD hasp:queue:a 1 x:1:50", "SET hasp:turn:a own:1:50"],
+      ...["ZADD hasp:queue:b 1 x:1:50 2 own:1:50 3 y:1:50", "ZADD hasp:queue:c 1 own:1:50"],
+      ...[
+        "ZADD hasp:queue:d 1 x:1:50 2 own:1:50",
+        "ZADD hasp:queue:e 1 x:1:50 2 own:1:50 3 y:2:50",
+      ],
+      "SET hasp:turn:e own:1:50 PX 2900",
+    ],
+    run: [ACQUIRE_OR_WAIT, "5 a b c d e v 9  own:1:50 5 ", [-1, 1, 2, 5, 1e9, 1, "w", 0], IN_TURNS],
+    after: {
+      "LRANGE sent 0 -1": ["x:1:50", "y:1:50+50", "y:2:50"],
+      "MGET hasp:turn:a hasp:turn:b hasp:turn:e": [null, "x:1:50", "y:2:50"],
+      "EXISTS hasp:queue:c": 1,
+      "ZRANGE hasp:queue:d 0 -1": ["x:1:50"],
+    },
+  },
+  "ACQUIRE_ANY replies which keys are free, and which for another": {
+    before: ["SET a w", "ZADD hasp:queue:a 1 x:1:50 2 x:2:50", "ZADD hasp:queue:d 1 x:3:70"],
+    run: [
+      ACQUIRE_ANY,
+      "4 a b c d 1 v 9  own:1:50:. 5 ",
+      [-2, 1, 3, 5, 1e9, 1, "", 70, 6, 4],
+      EARLY,
+    ],
+    after: { "ZCARD hasp:queue:b": 1 },
+  },
+  "ACQUIRE_ANY leaves the queues of the other keys, and so does one that it overtakes": {
+    before: [
+      ...["ZADD hasp:queue:a 1 x:1:50:.1 2 own:1:50:.1", "SET hasp:turn:a x:1:50:.1 PX 2900"],
+      ...["ZADD hasp:queue:b 1 x:1:50:.2 2 own:1:50:.2 3 y:1:50", "SET c w"],
+      "ZADD hasp:queue:c 1 own:1:50:.3 2 y:2:50",
+    ],
+    run: [ACQUIRE_ANY, "3 a b c 1 v 9000  own:1:50:. 2 ", 1, OTHERS_LISTEN],
+    after: { "LRANGE sent 0 -1": ["x:1:50:.1", "y:1:50"], "ZCARD hasp:queue:b": 1 },
+  },
+  "ACQUIRE_ANY passes another of a pool in its turn if a key is free for each": {
+    before: ["ZADD hasp:queue:a 1 x:1:50:.1 2 own:1:50:.1"],
+    run: [ACQUIRE_ANY, "2 a b 1 v 9000  own:1:50:. 2 ", 1, inTurn("a", "x:1:50:.1")],
+    after: { "ZCARD hasp:queue:a": 1 },
+  },
 };
 
 for (
@@ -272,9 +319,9 @@ for (
     [8, "a quorum agreed on, however early", "9 x:1:50 250009 y:1:50", "8 1", [0, 3]],
   ] as const
 ) {
-  const reply = [-1, ...place, score, 1e9, 1, "w", 0];
+  const reply = [-1, ...place, score, 1e9, 1, LOCKED, 0];
   CASES[`ACQUIRE_OR_WAIT gives a ticket the score that ${what}`] = {
-    before: ["MSET a w b w", `ZADD hasp:queue:a ${queue}`],
+    before: ["SET a w", `SET b ${LOCKED} PX 9000`, `ZADD hasp:queue:a ${queue}`],
     run: [ACQUIRE_OR_WAIT, `2 a b v 9000  own:1:50 ${asked}`, reply, EARLY],
     after: { "ZSCORE hasp:queue:b own:1:50": `${score}` },
   };

@@ -217,15 +217,6 @@ test("when a watcher of another's turn leaves the queue, the next is told how lo
   assertEquals((await servers[0].commandCounts()).publish, 2);
 });
 
-test("a turn for a held key is over once its ticket asks, also if that is not the first in the queue", async (servers) => {
-  const command = (...args: (string | number)[]) => servers[0].command(...args);
-  await command("ZADD", QUEUE, 1, "first:1:50", 2, "second:1:50");
-  await command("SET", TURN, "second:1:50", "PX", 60_000);
-  await command("SET", "job", "held");
-  await command("EVAL", ACQUIRE_OR_WAIT.source, 1, "job", "v", 9, "", "second:1:50", 2, 1);
-  assertEquals(await command("EXISTS", TURN), 0);
-});
-
 test("a server's clock that is set back prolongs no turn of one that is gone", async (servers) => {
   const command = (...args: (string | number)[]) => servers[0].command(...args);
   await command("ZADD", QUEUE, 1, "gone:1:50", 2, "second:1:50");
