@@ -286,7 +286,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   /**
    * Closes the client. Waiting calls reject with a {@linkcode RedlockError} (`CLOSED`). Locks that
    * are held count as lost: their signals abort, and the client deletes their keys. Releases are
-   * waited for. Idempotent.
+   * waited for, until a node has answered nothing for a quarter of a second: of what it has not
+   * deleted by then, keys may stay until their TTL is over. Idempotent.
    *
    * @returns A promise that resolves in bounded time, when no timer and no connection is left.
    */
