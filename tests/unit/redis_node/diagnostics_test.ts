@@ -1,7 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import type { NodeDiagnosis } from "../../../src/quorum/node_diagnosis.ts";
-import { operated } from "../../../src/redis_node/operated_node.ts";
-import { TRIAL_LUA } from "../../../src/redis_node/operated_node.ts";
+import { operated, TRIAL_LUA } from "../../../src/redis_node/operated_node.ts";
 import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
