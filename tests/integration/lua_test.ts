@@ -22,7 +22,7 @@ import { startServer } from "../support/servers.ts";
 const SEED = 20_120;
 const PROGRAMS = 1_000;
 /** How many of the random programs may have what the compiler refuses. */
-const REFUSED_MAX = PROGRAMS / 3;
+const REFUSED_MAX = PROGRAMS * 0.4;
 const REFUSED = "-ERR MemoryRedis cannot run this script: line ";
 
 const latin1 = new TextDecoder("latin1");

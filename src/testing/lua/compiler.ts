@@ -210,12 +210,11 @@ class Compiler extends ExpressionReader {
         toNumber(value) ??
           raise(`'for' ${["initial value", "limit", "step"][at]} must be a number`, { line })
       );
-      let number = from;
+      let number = from - by; // rounded, as in Lua
       return () => {
-        frame[slot] = number;
-        const goesOn = by > 0 ? number <= to : to <= number;
         number += by;
-        return goesOn;
+        frame[slot] = number;
+        return by > 0 ? number <= to : to <= number;
       };
     }, line);
   }

@@ -179,10 +179,10 @@ export abstract class ExpressionReader extends TokenReader {
         const fromRight = kind === ".." || kind === "^";
         const right = this.expression(fromRight ? precedence : precedence + 1);
         // `..` copies its operands, as a call does.
-        if (kind === "..") left = { ...left, slot: undefined };
-        left = {
-          evaluate: operate ? binary(operate, left, right, this.line) : either(kind, left, right),
-        };
+        if (kind === "..") left = { evaluate: left.evaluate, name: left.name };
+        left = operate
+          ? this.#binary(operate, left, right)
+          : { evaluate: either(kind, left, right) };
       }
     });
   }
@@ -192,13 +192,26 @@ export abstract class ExpressionReader extends TokenReader {
     if (!operate) return this.#simple();
     const { kind } = this.next();
     const { evaluate, constant: known, name } = this.expression(UNARY_PRECEDENCE);
-    if (kind === "-" && typeof known?.[0] === "number") {
-      // Lua takes the constants 0 and -0 of a function for one.
-      if (known[0] === 0) throw this.unsupported("'-0'");
-      return constant(-known[0]);
-    }
+    if (kind === "-" && typeof known?.[0] === "number") return this.#computed(-known[0]);
     const site = { line: this.line, name };
     return { evaluate: (frame) => operate(evaluate(frame), site) };
+  }
+
+  #binary(operate: Operator, left: Expression, right: Expression): Expression {
+    const site = { line: this.line, names: [left.name, right.name] } as const;
+    const [a, b] = [left.constant?.[0], right.constant?.[0]];
+    if (typeof a === "number" && typeof b === "number") {
+      const result = operate(a, b, site);
+      if (typeof result === "number") return this.#computed(result);
+    }
+    return { evaluate: inOrder(left, right, (a, b) => operate(a, b, site)) };
+  }
+
+  /** A number that Lua computes when it reads the source. */
+  #computed(number: number): Expression {
+    // Lua takes the constants 0 and -0 of a function for one.
+    if (Object.is(number, -0)) throw this.unsupported("'-0'");
+    return constant(number);
   }
 
   // Values
@@ -256,9 +269,9 @@ export abstract class ExpressionReader extends TokenReader {
   #primary(): Expression {
     if (this.token.kind === NAME) return this.#variable(this.next());
     if (!this.skip("(")) throw this.unexpected();
-    const { evaluate, name, slot } = this.expression();
+    const { evaluate, name, slot, constant: known } = this.expression();
     this.expect(")");
-    return { evaluate, name, slot };
+    return { evaluate, name, slot, ...known && { constant: known } };
   }
 
   /** A call of a function, or of a method of an object, from its arguments on. */
@@ -416,12 +429,6 @@ function either(
     const value = left(frame);
     return isTrue(value) === goesOn ? right(frame) : value;
   };
-}
-
-/** An operator with two operands. */
-function binary(operate: Operator, left: Expression, right: Expression, line: number): Evaluate {
-  const site = { line, names: [left.name, right.name] } as const;
-  return inOrder(left, right, (a, b) => operate(a, b, site));
 }
 
 /** Evaluates two operands, and reads the first behind the second if it is a local variable. */
