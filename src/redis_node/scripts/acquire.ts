@@ -4,7 +4,7 @@
  * @module
  */
 import { FENCE_LUA } from "./fencing.ts";
-import { ASK_LUA } from "./queue.ts";
+import { ASK_LUA, STAND_LUA } from "./queue.ts";
 import { acquireArgs, lua, readAcquired, type ScriptOperation } from "./script.ts";
 
 /**
@@ -13,6 +13,7 @@ import { acquireArgs, lua, readAcquired, type ScriptOperation } from "./script.t
  * milliseconds in `turnsMs`. Returns the reply: where it stands.
  */
 export const JOIN_LUA: string = /* @__PURE__ */ lua(
+  STAND_LUA,
   // Finds the keys that are in its way, and leaves the queues of the others: while one key is, it
   // cannot use another. But it stays while it has its turn for that, so that it gets both if the
   // first is soon free. What becomes of the turn for the key that it leaves:
@@ -92,6 +93,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "9d29a25c2be15d459ca87b4f1509523a9b657ccd",
+  sha1: "a1cf64edb222e5445018ba918d294f3fa692f87b",
   read: readAcquired,
 };

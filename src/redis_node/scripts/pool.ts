@@ -10,7 +10,7 @@
  */
 import { DENIED } from "../../quorum/outcome.ts";
 import { FENCE_LUA } from "./fencing.ts";
-import { ASK_LUA } from "./queue.ts";
+import { ASK_LUA, STAND_LUA } from "./queue.ts";
 import { READERS_LUA } from "./readers.ts";
 import { acquireArgs, isNumber, lua, readAcquired, type ScriptOperation } from "./script.ts";
 
@@ -91,6 +91,7 @@ if not blocked then
   leaveOthers(leaving)
   return grant({ key }, value, ttl, hint)
 end`,
+    STAND_LUA,
     // Puts the ticket into all queues, with a score that is written as a text once. A key that is
     // free for another is `reserved`: it replies the first such key, where the ticket stands in its
     // queue, and how long that one's turn lasts, or would last.
@@ -117,7 +118,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "cd75c9c9c75b5deaa8553182f2fc42f54ddcea8a",
+  sha1: "ab4f3dac5276202b9b8a71f650bba5851d9d64c2",
   read(reply, request) {
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
     return isMask ? DENIED : readAcquired(reply, request);

@@ -11,7 +11,8 @@
  * reader's ticket begins with `R` (`readers.ts`); behind a ticket for a pool follow a dot and the
  * number of a key (`pool.ts`).
  *
- * **Turns.** A free key is the turn of one ticket at most; `hasp:turn:<key>` says whose:
+ * **Turns.** A free key is the turn of one ticket at most; `hasp:turn:<key>` says whose, and behind
+ * a space, if two or more wait for the turn to be over, which of them was the last in the queue:
  *
  * - *No turn.* Nothing is kept, or a ticket that has left the queue. So it is while a key is held,
  *   and when its TTL is over.
@@ -50,11 +51,11 @@
  *   before, or a little later if only a minority of nodes says so. Each that gets this message
  *   waits at least 50 ms longer than the one before. The key is free, and it is another's turn; or
  *   a lock that has ended keeps the key until then. It goes to the first, the fourth and the last
- *   of those who wait for that; if they wait for the end of a key, also to the last but one.
- *   Several at the head may be stuck; but the last has just asked, so it most likely runs.
+ *   of those who wait for that. Several at the head may be stuck; but the last has just asked, so
+ *   it most likely runs.
  * - `-` and a time, `taken`: another took the key, and it expires after so many milliseconds. Until
  *   then there is nothing to ask for. It goes to the same tickets. The last may be there only since
- *   it released the key, so the last but one gets it, too.
+ *   it released the key, so the one that was the last when the turn began gets it, too.
  * - `*`, `beside`: readers hold the key, and the ticket, a reader's, may enter beside them.
  *
  * **Leaving.** A ticket leaves the queue when its client gets the key, gives up, is gone, or is
@@ -101,7 +102,7 @@ import {
 import type { KeyPool } from "../../quorum/quorum_node.ts";
 import { GRANTED, QUEUED } from "../../quorum/outcome.ts";
 import { type RawReply, textReply } from "../../redis/reply.ts";
-import { isNumber, lua, NONE, type ScriptOperation } from "./script.ts";
+import { isNumber, lua, type ScriptOperation } from "./script.ts";
 
 /** The longest text that may be a lock's value, in bytes: those of lock libraries are shorter. */
 export const VALUE_BYTES_MAX = 999;
@@ -111,19 +112,19 @@ const QUEUE_LEAD_US = QUEUE_LEAD_MS * 1_000;
 /** How much later than the watcher before it a watcher is to ask at least, in milliseconds. */
 const WATCH_STEP_MS = 50;
 /**
- * For how long the record of a turn outlives the turn, in milliseconds: so scripts see that there
- * was one.
+ * How long the record of a turn lives, in milliseconds: longer than any turn, so that scripts see
+ * that there was one.
  */
-const TURN_RECORD_MS = 3_000;
+const TURN_RECORD_MS = 4_000;
 /** What precedes a client's id in the name of its channel. */
 export const WAKE_CHANNEL = "hasp:wake:";
 
 /** What tickets say, who is notified, and whose turn it is for a key. */
 export const QUEUE_LUA: string = /* @__PURE__ */ lua(
-  // Sends the ticket's client a message; returns how many have received it, or an error. Those who
-  // subscribe to a pattern count, too.
-  `local function publish(ticket, message)
-  return redis.pcall('PUBLISH', 'hasp:wake:' .. ticket:match('^[^:]*'), message)
+  // Sends the ticket's client the ticket and a sign; returns how many have received that, or an
+  // error. Those who subscribe to a pattern count, too.
+  `local function publish(ticket, sign)
+  return redis.pcall('PUBLISH', 'hasp:wake:' .. ticket:match('^[^:]*'), ticket .. sign)
 end`,
   // The node's time, in milliseconds since 1970; `nil` if it refuses to say: then `time` is the
   // error. It is asked once.
@@ -148,32 +149,35 @@ end`,
     `local function patienceMs(ticket)
   return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})
 end`,
-  // Sends the watchers, but for `own`, a sign and a time. Of the tickets from this rank on, they
-  // are the first, the fourth and the last; from rank 0 on, because the key is not free, the last
-  // but one, too. If there is no fourth, the first stands in its place, because a list in Lua ends
-  // at `nil`.
+  // Sends the watchers, but for `own`, a sign and a time. They are the first ticket, the fourth and
+  // the last, and the one that was the last `earlier`. If there are `tickets`, these are the first
+  // five, the key is free, and the watchers are behind the one whose turn it is. In place of one
+  // that is not there stands the first, because a list in Lua ends at `nil`.
   //
   // Each gets a later time than the one before it, and none before that one's patience is over, so
   // that it can ask before, though it is farther. The patiences are not added up, because a free
-  // key is to wait for 1.5 s at most. Returns the time of one more watcher.
+  // key is to wait for 1.5 s at most. Returns the time of one more watcher, and the last, unless
+  // that is the first.
   () =>
-    `local function notifyWatchers(key, rank, sign, waitMs, own)
+    `local function notifyWatchers(key, sign, waitMs, tickets, own, earlier)
   local queue, notified = 'hasp:queue:' .. key, { [own or ''] = true }
-  local near = redis.pcall('ZRANGE', queue, rank, rank + 3)
-  local last = near[2] and redis.pcall('ZRANGE', queue, rank == 0 and '-2' or '-1', '-1') or {}
-  for _, watcher in ipairs({ near[1], near[4] or near[1], unpack(last) }) do
+  local index = tickets and 2 or 1
+  tickets = tickets or redis.pcall('ZRANGE', queue, '0', '3')
+  local first, fourth = tickets[index], tickets[index + 3]
+  local last = tickets[index + 1] and redis.pcall('ZRANGE', queue, '-1', '-1')[1]
+  for _, watcher in ipairs({ first, fourth or first, last or first, earlier }) do
     local isNew = not notified[watcher]
     notified[watcher] = true
-    if isNew and publish(watcher, watcher .. sign .. waitMs) ~= 0 then
+    if isNew and publish(watcher, sign .. waitMs) ~= 0 then
       waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS}
     end
   end
-  return waitMs
+  return waitMs, last
 end`,
-  // The id of a pool's ticket, without the number of the key; `nil` or `false` of anything else.
-  // The pattern alone is slow if there is no dot.
-  `local function poolIdOf(ticket)
-  return type(ticket) == 'string' and ticket:find('.', 1, true) and ticket:match('^[^.]*%.')
+  // The id of the ticket that a text begins with, without the number of the key, if it is one of a
+  // pool; `nil` or `false` of anything else. The pattern alone is slow if there is no dot.
+  `local function poolIdOf(text)
+  return type(text) == 'string' and text:find('.', 1, true) and text:match('^[^. ]*%.')
 end`,
   // The name of what says for which key of its pool a ticket has its turn. It begins as the keys of
   // most pools do, because a user may only have the right to such names, and a cluster has them in
@@ -190,25 +194,26 @@ end`,
   return poolIdOf(redis.pcall('GET', 'hasp:turn:' .. other)) == id
 end`,
   // Whose turn it is for the key: `nil` if nobody has had one, or the ticket has left the queue; or
-  // if it runs for longer than any may, because the node's clock was set back: else a first that is
-  // gone would keep the key for that long. And for how long yet: 0 or less unless a turn runs.
+  // if it is yet to begin, because the node's clock was set back: else a first that is gone would
+  // keep the key for that long. And for how long yet: 0 or less unless a turn runs.
   () =>
     `local function whoseTurn(key)
-  local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
-  if type(ticket) ~= 'string' then return nil, 0 end
-  if not tonumber(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) then return nil, 0 end
-  local leftMs = redis.pcall('PTTL', 'hasp:turn:' .. key) - ${TURN_RECORD_MS}
-  if leftMs > ${PATIENCE_MS_MAX} then return nil, 0 end
-  return ticket, leftMs
+  local found = redis.pcall('GET', 'hasp:turn:' .. key)
+  if type(found) ~= 'string' then return nil, 0 end
+  local ticket = found:match('^[^ ]*')
+  if not tonumber(redis.pcall('ZRANK', 'hasp:queue:' .. key, ticket)) then return nil, 0 end
+  local sinceMs = ${TURN_RECORD_MS} - redis.pcall('PTTL', 'hasp:turn:' .. key)
+  if sinceMs < 0 then return nil, 0 end
+  return ticket, patienceMs(ticket) - sinceMs
 end`,
   // Ends the turn for the key. Returns whether one can be recorded: not if there is anything else
-  // than a ticket, which stays.
+  // than a ticket, which stays; and the ticket that was the last in the queue when it began.
   `local function endTurn(key)
   local found = redis.pcall('GET', 'hasp:turn:' .. key)
   if not found then return true end
-  local isTicket = type(found) == 'string' and found:find('^[^:]*:%w+:%d')
-  if isTicket then redis.pcall('DEL', 'hasp:turn:' .. key) end
-  return isTicket
+  if type(found) ~= 'string' or not found:find('^[^:]*:%w+:%d') then return false end
+  redis.pcall('DEL', 'hasp:turn:' .. key)
+  return true, found:match(' (.+)')
 end`,
   // Gives the turn for a free key to the first ticket, or the first from this rank on, that has its
   // turn for no other key: notifies it, and the watchers. Drops tickets whose clients are gone.
@@ -218,26 +223,29 @@ end`,
   // wait for it; but newcomers do, because they would pass the first again and again.
   //
   // If nobody else waits, `gone` is not asked: the message then shows whether it has a receiver,
-  // and if its wait is over, that keeps nobody waiting.
+  // and if its wait is over, that keeps nobody waiting. Else the first is notified last, because a
+  // server sends the last message of a script first.
   () =>
     `local function giveTurn(key, own, rank)
   local queue = 'hasp:queue:' .. key
-  rank = rank or 0
   while true do
-    local first, second = unpack(redis.pcall('ZRANGE', queue, rank, rank + 1))
+    local tickets = redis.pcall('ZRANGE', queue, rank or '0', rank and rank + 4 or '4')
+    local first, others = tickets[1], own or tickets[2]
     if not first or first == own then return 0 end
     if hasTurnElsewhere(first, key) then
-      rank = rank + 1
-    elseif (own or second) and gone(first) or publish(first, first) == 0 then
+      rank = (rank or 0) + 1
+    elseif others and gone(first) or not others and publish(first, '') == 0 then
       if redis.pcall('ZREM', queue, first) ~= 1 then return 0 end
     else
-      local waitMs, id = patienceMs(first), poolIdOf(first)
-      if id then redis.pcall('SET', poolTurnName(key, id), key, 'PX', waitMs) end
+      local turnMs, id = patienceMs(first), poolIdOf(first)
+      if id then redis.pcall('SET', poolTurnName(key, id), key, 'PX', turnMs) end
+      local waitMs, last = notifyWatchers(key, '+', turnMs, tickets, own)
+      local turn = last and first .. ' ' .. last or first
       local set = endTurn(key)
-        and redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', waitMs + ${TURN_RECORD_MS})
-      if set and set.err then return 0 end
-      waitMs = notifyWatchers(key, rank + 1, '+', waitMs, own)
-      return not set and redis.pcall('ZRANK', queue, own or '') and 0 or waitMs
+        and redis.pcall('SET', 'hasp:turn:' .. key, turn, 'PX', '${TURN_RECORD_MS}')
+      if others then publish(first, '') end
+      if set and set.err or not set and redis.pcall('ZRANK', queue, own or '') then return 0 end
+      return waitMs
     end
   end
 end`,
@@ -247,7 +255,10 @@ end`,
   `local function ensureTurn(key, wasHeld, own)
   if not wasHeld then
     local _, leftMs = whoseTurn(key)
-    if leftMs > 0 then return notifyWatchers(key, 1, '+', leftMs, own) end
+    if leftMs > 0 then
+      local tickets = redis.pcall('ZRANGE', 'hasp:queue:' .. key, '0', '4')
+      return notifyWatchers(key, '+', leftMs, tickets, own)
+    end
   end
   return giveTurn(key, own)
 end`,
@@ -265,7 +276,7 @@ export const ASK_LUA: string = /* @__PURE__ */ lua(
     if not hasTurnElsewhere(ticket, key) then
       overtaken[#overtaken + 1] = ticket
       redis.call('ZREM', queue, ticket)
-      publish(ticket, ticket)
+      publish(ticket, '')
     end
   end
   return overtaken
@@ -298,9 +309,16 @@ end`,
   // Reports to the watchers that the key is taken for the `ttl`.
   `local function take(key, own, ttl)
   redis.call('ZREM', 'hasp:queue:' .. key, own)
-  endTurn(key)
-  notifyWatchers(key, 0, '-', tonumber(ttl))
+  local _, earlier = endTurn(key)
+  notifyWatchers(key, '-', tonumber(ttl), nil, own, earlier)
 end`,
+);
+
+/**
+ * What a script calls that puts a ticket into queues. It stands behind what grants, which does
+ * without.
+ */
+export const STAND_LUA: string = /* @__PURE__ */ lua(
   // The score that a ticket gets in the queues of the keys: see **Wrong clocks**. If it stands in
   // one of them, that proves its score for the others. Also returns the node's time, both in
   // microseconds.
@@ -308,19 +326,18 @@ end`,
     `local function scoreOf(keys, ticket, asked, agreed)
   local time = redis.call('TIME')
   local nowUs = time[1] * 1000000 + time[2]
-  local score, latest, last, former = tonumber(asked), nowUs + ${QUEUE_LEAD_US}, 0, nil
+  local score, latest, former, last = tonumber(asked), nowUs + ${QUEUE_LEAD_US}, nil, 0
   for _, key in ipairs(keys) do
-    local queue = 'hasp:queue:' .. key
-    former = tonumber(redis.call('ZSCORE', queue, ticket)) or former
-    last = math.max(last, tonumber(redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')[2]) or 0)
+    former = tonumber(redis.call('ZSCORE', 'hasp:queue:' .. key, ticket)) or former
   end
-  if former then
-    score = score > latest and former or math.max(score, former)
-  else
-    score = math.min(score, latest)
-    if agreed ~= '1' and score < last - ${QUEUE_LEAD_US} then score = last + 1 end
+  if former then return score > latest and former or math.max(score, former), nowUs end
+  score = math.min(score, latest)
+  if agreed == '1' then return score, nowUs end
+  for _, key in ipairs(keys) do
+    local found = redis.call('ZRANGE', 'hasp:queue:' .. key, '-1', '-1', 'WITHSCORES')
+    last = math.max(last, tonumber(found[2]) or 0)
   end
-  return score, nowUs
+  return score < last - ${QUEUE_LEAD_US} and last + 1 or score, nowUs
 end`,
   // Puts a ticket into a key's queue. Returns how many are ahead of it, and how many there are.
   () =>
@@ -378,8 +395,8 @@ export const TEXT_AT = 6;
 
 /**
  * An acquisition for a caller that stands in the queues if it is denied. Behind what it gets
- * otherwise, its script gets the ticket's id, the score that the ticket asks for, and `agreed`; and
- * it denies by replying the position.
+ * otherwise, its script gets the ticket's id and the score that the ticket asks for, and a 1 if
+ * that is agreed; and it denies by replying the position.
  */
 export function queued(acquisition: ScriptOperation): ScriptOperation {
   return {
@@ -387,7 +404,7 @@ export function queued(acquisition: ScriptOperation): ScriptOperation {
     queues: true,
     argv(request) {
       const { ticketId, score, agreed } = request.ticket!;
-      return [...acquisition.argv(request), ticketId, String(score), agreed ? "1" : NONE];
+      return [...acquisition.argv(request), ticketId, String(score), ...agreed ? ["1"] : []];
     },
     read(reply, request) {
       if (isPosition(reply, request.pool)) return QUEUED;

@@ -58,10 +58,10 @@ end`,
   // behind it have moved up. It looks again only if all were gone: else somebody asks soon.
   `local function notifyReaders(key, own, rank, from)
   local queue, first = 'hasp:queue:' .. key, nil
-  rank, from = rank or 0, from or 1
+  from = from or 1
   repeat
     local dropped = false
-    for index, ticket in ipairs(redis.pcall('ZRANGE', queue, rank, rank + 4)) do
+    for index, ticket in ipairs(redis.pcall('ZRANGE', queue, rank or '0', rank and rank + 4 or '4')) do
       if gone(ticket) then
         dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped
         from = 1
@@ -69,9 +69,9 @@ end`,
         first = first or ticket
         if not reads(ticket) then break end
         if index == 5 then
-          publish(ticket, ticket .. '+' .. patienceMs(first))
+          publish(ticket, '+' .. patienceMs(first))
         elseif index >= from then
-          publish(ticket, ticket .. '*')
+          publish(ticket, '*')
         end
       end
     end
@@ -180,7 +180,7 @@ end`,
     expireReaders(key)
     if set.err then return set end
     if rank then
-      notifyReaders(key, nil, 0, isFree and 1 or 4)
+      notifyReaders(key, nil, nil, isFree and 1 or 4)
       if rank > 3 then notifyReaders(key, nil, rank - 3) end
     end
   end
@@ -189,7 +189,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "61a1be31f3f36cdc805f05a2861cde1b01edbbfc",
+  sha1: "a67d7a3eac456fb94940a40316188ccccb17c6d9",
 };
 
 /**
@@ -220,7 +220,7 @@ for _, key in ipairs(KEYS) do
       expireReaders(key)
       notifyReaders(key)
     end
-    if keeps then notifyWatchers(key, 0, '+', tonumber(ttl)) end
+    if keeps then notifyWatchers(key, '+', tonumber(ttl)) end
   elseif found and found ~= 'hasp:shared' then
     reply = 0
   elseif reply == 1 then
@@ -229,7 +229,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "00d4b4e0aa27a874d407bbb79ca545a880e14766";
+const PROLONG_SHA1 = "99f3351becc26196d08e8d2f72f0bfcfffebe657";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {

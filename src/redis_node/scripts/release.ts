@@ -53,7 +53,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "a12ae50402f7d2d57062b30480af99043735fa68",
+  sha1: "7b00de970b54bb19568cca826ef38081a2f84035",
 };
 
 /**
@@ -123,5 +123,5 @@ end
 if failure then return failure end
 return count < (pooled and 1 or #KEYS) and 0 or waiting and 2 or 1`,
   ),
-  sha1: "2060e458ad2e6c21918a13364490905908ef1126",
+  sha1: "7edd7a77b315450e14107235ed3bb78cbceac89a",
 };

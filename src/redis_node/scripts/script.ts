@@ -35,8 +35,9 @@
  * and where readers hold it (`notifyReaders`).
  *
  * Any other `_LUA` is a part of several scripts: `HELD_LUA` begins and `JOIN_LUA` ends them, all
- * others are functions, which call those of the parts before. `ASK_LUA` contains `QUEUE_LUA`. Each
- * run of a script makes all functions that it passes, so these stand behind what can return before.
+ * others are functions, which call those of the parts before. `ASK_LUA` contains `QUEUE_LUA`, and
+ * `JOIN_LUA` contains `STAND_LUA`. Each run of a script makes all functions that it passes, so
+ * these stand behind what can return before.
  *
  * *Queue* is `hasp:queue:k`, a sorted set of tickets; *readers* `hasp:readers:k`, a sorted set of
  * values; *fence* `hasp:fence:k`, a counter; and *turn* `hasp:turn:k`, the ticket whose turn it is.

@@ -231,15 +231,15 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "taken-says-not-for-how-long": [
     "nobody is told when the key expires that another took in its turn",
-    ["notifyWatchers(key, 0, '-', tonumber(ttl))", "notifyWatchers(key, 0, '-', 600000)"],
+    ["notifyWatchers(key, '-', tonumber(ttl)", "notifyWatchers(key, '-', 600000"],
   ],
   "shortening-notifies-nobody": [
     "nobody is told when a lock that is kept for a while expires",
-    ["notifyWatchers(key, 0, '+'", "notifyWatchers(isReader and key or '', 0, '+'"],
+    ["notifyWatchers(key, '+', tonumber", "notifyWatchers(isReader and key or '', '+', tonumber"],
   ],
   "shortening-reader-notifies-nobody": [
     "nobody is told when a reader that is kept for a while expires",
-    ["notifyWatchers(key, 0, '+'", "notifyWatchers(isReader and '' or key, 0, '+'"],
+    ["notifyWatchers(key, '+', tonumber", "notifyWatchers(isReader and '' or key, '+', tonumber"],
   ],
   "several-keys-keep-a-free-one": [
     "nobody is notified of a key that is free while another of the caller's is held",
@@ -260,8 +260,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "dead-waiter-notified": [
     "one that died is notified, and nobody else",
     [
-      "elseif (own or second) and gone(first) or publish(first, first) == 0 then",
-      "elseif publish(first, first) and false then",
+      "elseif others and gone(first) or not others and publish(first, '') == 0 then",
+      "elseif not others and publish(first, '') and false then",
     ],
   ],
   "dead-first-holds-readers-back": [
@@ -329,7 +329,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "entered-reader-notifies-nobody": [
     "a reader that enters does not notify the next",
-    ["notifyReaders(key, nil, 0, isFree and 1 or 4)", ""],
+    ["notifyReaders(key, nil, nil, isFree and 1 or 4)", ""],
   ],
   "reader-deletes-the-marker": [
     "a reader that leaves frees the key though others hold it",

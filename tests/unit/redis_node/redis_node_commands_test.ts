@@ -29,7 +29,7 @@ interface Call {
 const ticket = ticketOf();
 const counterHint = 77;
 const counterFloor = 88;
-const TICKET = [TICKET_ID, SCORE, ""] as const;
+const TICKET = [TICKET_ID, SCORE] as const;
 
 /** Every request about `keys` that takes a script. */
 function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {

@@ -43,7 +43,7 @@ test.queueing("RedisNode guards extensions and requests with a ticket, too", asy
   assertEquals(extension.outcomes, ["quarantined"]);
   const ticket = ticketOf();
   const request = await acquire(bench, { ticket });
-  const words = [...EXTENSION, "", TICKET_ID, `${SCORE}`, ""];
+  const words = [...EXTENSION, "", TICKET_ID, `${SCORE}`];
   assertEquals(bench.written, wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...words) + AGE);
   await bench.answer(":1\r\n" + MISSING);
   assertEquals(request.outcomes, ["quarantined"]);
