@@ -257,10 +257,7 @@ Deno.test("ioredis with a keyPrefix: locks exclude, and list() and inspect() rej
     assertEquals(await redlock.tryAcquire("invoice:42"), undefined);
     const why = "Cannot read keys of a as its client adds a prefix: " +
       "give the node a client that adds none, and 'keyPrefix' to Redlock";
-    const reading = [
-      () => redlock.inspect("invoice:42"),
-      () => Array.fromAsync(list(redlock)),
-    ];
+    const reading = [() => redlock.inspect("invoice:42"), () => Array.fromAsync(list(redlock))];
     for (const read of reading) {
       const error = await assertRejects(read, QuorumError);
       assert(error.message.includes(why), error.message);

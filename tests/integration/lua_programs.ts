@@ -89,20 +89,9 @@ const { expression, block, routine } = fc.letrec<{
       ),
       join("(", tie("text"), " .. ", fc.oneof(tie("text"), tie("number")), ")"),
       join("tostring(", any, ")"),
-      join(
-        "string.format(",
-        pick("'%.0f' | '%d' | '%s'"),
-        ", ",
-        tie("number"),
-        ")",
-      ),
+      join("string.format(", pick("'%.0f' | '%d' | '%s'"), ", ", tie("number"), ")"),
       join("string.format(", pick("'%s' | '%%%s' | '%d'"), ", ", tie("text"), ")"),
-      join(
-        "(",
-        tie("text"),
-        ")",
-        pick(":sub(1, 2) | :sub(-2) | :sub(2, -2) | :len() | :sub(0)"),
-      ),
+      join("(", tie("text"), ")", pick(":sub(1, 2) | :sub(-2) | :sub(2, -2) | :len() | :sub(0)")),
       join(
         "(",
         tie("text"),

@@ -246,19 +246,14 @@ export const CHANNELS = ["hasp:wake:x", "hasp:wake:y", "hasp:wake:gone"];
 const ticket = weighted([
   8,
   word("x:1", "x:2", "x:1:70", "y:1", "x:1.", "y:2:70.", "x:1.1", "y:é\r\n"),
-], [
-  4,
-  word("gone:1", "gone:2", "x:3", "y:3"),
-]);
+], [4, word("gone:1", "gone:2", "x:3", "y:3")]);
 /** What somebody else may have put there. */
 const strangeTicket = weighted([6, ticket], [1, word("nobody", ":1", "x:", ":", "", "x:1:2000")]);
 /**
  * Scores long ago, in microseconds: some so close that a ticket passes another, some just too far
  * apart.
  */
-const ticketScore = word(
-  ..."5000000000 5000100000 5000250000 5000250001 5000600000".split(" "),
-);
+const ticketScore = word(..."5000000000 5000100000 5000250000 5000250001 5000600000".split(" "));
 const lock = weighted([12, word("a", "a", "a", "b")], [1, word(...LOCKS)]);
 /** Locks as the arguments of a script. */
 const locks = fc.array(lock, { minLength: 1, maxLength: 3 })
@@ -281,10 +276,7 @@ const pool = fc.uniqueArray(word(...LOCKS.slice(0, 4)), { minLength: 1, maxLengt
 /** Whether a quorum of nodes has agreed on a ticket's score. */
 const agreed = word("", "", "1");
 /** What a call for any of a pool says of its ticket. */
-const standing = fc.oneof(
-  fc.constant([]),
-  fc.tuple(ticket, ticketScore, agreed),
-);
+const standing = fc.oneof(fc.constant([]), fc.tuple(ticket, ticketScore, agreed));
 const poolScript = fc.tuple(pool, holder, lockLife, standing)
   .map(([pool, value, life, standing]) => {
     return [ACQUIRE_ANY.source, ...pool, value, life, "", ...standing];

@@ -48,10 +48,7 @@ test("TestNode.crash() resets connections and refuses new ones", async (nodes) =
   const { port } = nodes[0];
   using stream = await Deno.connect({ hostname: "127.0.0.1", port });
   const reading = stream.read(new Uint8Array(8));
-  await Promise.all([
-    assertRejects(() => reading, Deno.errors.ConnectionReset),
-    nodes[0].crash(),
-  ]);
+  await Promise.all([assertRejects(() => reading, Deno.errors.ConnectionReset), nodes[0].crash()]);
   await nodes[0].crash();
   await assertRejects(
     () => Deno.connect({ hostname: "127.0.0.1", port }),
