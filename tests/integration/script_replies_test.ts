@@ -2,6 +2,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { ADOPT, GIVE_BACK } from "../../src/redis_node/scripts/adopt.ts";
+import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
 import { ACQUIRE_COUNTED, RAISE } from "../../src/redis_node/scripts/fencing.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, KEEP } from "../../src/redis_node/scripts/readers.ts";
 import { ACQUIRE_ANY } from "../../src/redis_node/scripts/pool.ts";
@@ -40,6 +41,7 @@ const OTHERS_LISTEN = onCall(
 const NO_CLOCK = onCall("if name == 'TIME' then return { err = 'NOPERM' } end");
 /** It is 1,000 s after 1970. */
 const EARLY = onCall("if name == 'TIME' then return { '1000', '0' } end");
+const X_IN_TURN = EARLY + inTurn("a", "x:1:50:.1");
 const IN_TURNS = EARLY + OTHERS_LISTEN + inTurn("c", "own:1:50") + inTurn("d", "x:1:50");
 
 interface Case {
@@ -71,6 +73,21 @@ const CASES: Record<string, Case> = {
     before: ["SET a v", "SET hasp:fence:a 5"],
     run: [RAISE, `1 a v ${MAX}`, MAX],
     after: { "GET hasp:fence:a": `${MAX}` },
+  },
+  "ACQUIRE_COUNTED sets no key that exists": {
+    before: ["SET a w"],
+    run: [ACQUIRE_COUNTED, "1 a v 9000 5", 0],
+    after: { "GET a": "w", "EXISTS hasp:fence:a": 0 },
+  },
+  "EXTEND gives the keys of several locks each its own TTL": {
+    before: ["SET a v PX 9000", "SET b w PX 9000"],
+    run: [EXTEND, "3 a b c v 20000 w 30000 v 9000", [1, 1, -1]],
+    after: { "PEXPIRE a 25000 GT": 1, "PEXPIRE b 25000 GT": 0 },
+  },
+  "RELEASE deletes those of several locks that hold their own value": {
+    before: ["MSET a v b w c w"],
+    run: [RELEASE, "3 a b c v w v", [1, 1, 0]],
+    after: { "MGET a b c": [null, null, "w"] },
   },
   "RELEASE notifies of a key that was missing": {
     before: [`ZADD hasp:queue:a 1 ${GONE}`],
@@ -302,9 +319,19 @@ const CASES: Record<string, Case> = {
     run: [ACQUIRE_ANY, "3 a b c 1 v 9000  own:1:50:. 2 ", 1, OTHERS_LISTEN],
     after: { "LRANGE sent 0 -1": ["x:1:50:.1", "y:1:50"], "ZCARD hasp:queue:b": 1 },
   },
+  "ACQUIRE_ANY waits for another of a pool in its turn if only that key is free": {
+    before: ["SET b w", "ZADD hasp:queue:a 1 x:1:50:.1 2 own:1:50:.1"],
+    run: [
+      ACQUIRE_ANY,
+      "2 a b 1 v 9  own:1:50:. 2 ",
+      [-1, 1, 2, 2, 1e9, 1, "", 50, 0, 1],
+      X_IN_TURN,
+    ],
+    after: { "EXISTS a": 0 },
+  },
   "ACQUIRE_ANY passes another of a pool in its turn if a key is free for each": {
     before: ["ZADD hasp:queue:a 1 x:1:50:.1 2 own:1:50:.1"],
-    run: [ACQUIRE_ANY, "2 a b 1 v 9000  own:1:50:. 2 ", 1, inTurn("a", "x:1:50:.1")],
+    run: [ACQUIRE_ANY, "2 a b 1 v 9000  own:1:50:. 2 ", 1, X_IN_TURN],
     after: { "ZCARD hasp:queue:a": 1 },
   },
 };
