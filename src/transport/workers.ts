@@ -110,7 +110,7 @@ class WorkersTransport implements Transport {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   /** The rest of a chunk that was longer than the caller's buffer. */
-  #unread: Uint8Array | undefined;
+  #unread: Uint8Array = new Uint8Array();
   /** How many writes are under way. */
   #writes = 0;
 
@@ -126,14 +126,14 @@ class WorkersTransport implements Transport {
 
   async read(buffer: Uint8Array): Promise<number | null> {
     let bytes = this.#unread;
-    while (!bytes || bytes.length === 0) {
+    while (bytes.length === 0) {
       const { value, done } = await this.#reader.read();
       if (done) return null;
       bytes = value;
     }
     const count = Math.min(bytes.length, buffer.length);
     buffer.set(bytes.subarray(0, count));
-    this.#unread = count < bytes.length ? bytes.subarray(count) : undefined;
+    this.#unread = bytes.subarray(count);
     return count;
   }
 

@@ -8,7 +8,7 @@ import { expect, expectSame, rejectionOf } from "./expect.ts";
 export function registerConnecting(
   test: Register,
   { main, redis }: Library,
-  { tlsUrl, namedTlsUrl, sniUrl, authority, unixUrl, lacks }: Context,
+  { urls, tlsUrl, namedTlsUrl, sniUrl, authority, unixUrl, lacks }: Context,
   resource: (name: string) => string,
 ): void {
   // Where a runtime takes no authorities the platform itself was told of ours.
@@ -58,6 +58,18 @@ export function registerConnecting(
     expect(error instanceof main.QuorumError, `not a QuorumError: ${error}`);
     const { message } = rootOf(error.votes[0]!.error!);
     expect(/workers have none|Requires \w+ access/.test(message), `the reason is "${message}"`);
+  });
+
+  test("a connection that the server ends is lost at once", async () => {
+    for (const [url, options] of [[urls[0]!, {}], [tlsUrl, { tls: trust }]] as const) {
+      await using client = await redis.connect(url, options);
+      const end = ["CLIENT", "KILL", "ID", await client.send(["CLIENT", "ID"]), "SKIPME", "no"];
+      const [, error] = await Promise.all([
+        client.send(end as string[]),
+        rejectionOf(client.send(["PING"])),
+      ]);
+      expect(/ was lost/.test(String(error)), `the error is ${error}`);
+    }
   });
 
   test("the client by itself sends commands and reads long replies", async () => {
