@@ -149,11 +149,12 @@ const importSecure = () => Promise.all([importTls(), importNet(), sharedLookup()
 let plain: ReturnType<typeof importPlain> | undefined;
 let secure: ReturnType<typeof importSecure> | undefined;
 
-/** The modules of Node that sockets need. */
+/** The modules of Node that are needed here. */
 interface Builtins {
   readonly net: typeof import("node:net");
   readonly tls: typeof import("node:tls");
   readonly dns: typeof import("node:dns");
+  readonly "fs/promises": typeof import("node:fs/promises");
 }
 
 /**
@@ -307,10 +308,9 @@ async function rootsOf(nodeTls: Authorities): Promise<readonly string[]> {
  */
 async function extraAuthorities(): Promise<readonly string[]> {
   if (inDeno()) return []; // it would have to ask for permissions
-  const [{ env }, { readFile }] = await Promise.all([
-    import("node:process"),
-    import("node:fs/promises"),
-  ]);
-  const path = env.NODE_EXTRA_CA_CERTS;
-  return path ? await readFile(path, "utf8").then((text) => [text], () => []) : [];
+  const { process } = globalThis as unknown as { process: { env: Record<string, string> } };
+  const path = process.env.NODE_EXTRA_CA_CERTS;
+  if (!path) return [];
+  const { readFile } = builtin("fs/promises") ?? await import("node:fs/promises");
+  return await readFile(path, "utf8").then((text) => [text], () => []);
 }
