@@ -154,7 +154,7 @@ async function waitForRoom(call: LockCall): Promise<void> {
 /** Begins an attempt, before its first byte is sent. */
 function beginAttempt(call: LockCall): Round {
   const { client, settings: { ttlMs, label, fencing }, pool } = call;
-  const ticket = client.localQueues.waiterOf(call)?.nextTicket(call.leftMs());
+  const ticket = call.waiter?.nextTicket(call.leftMs());
   const details = detailsOf(call, ticket);
   // mutation: one-value-for-all-attempts
   // mutation: adopted-value-kept

@@ -41,7 +41,6 @@ import {
   thrownHere,
   voteCount,
 } from "../messages.ts";
-import { keysName } from "../resources.ts";
 import type { Settings } from "../options.ts";
 import type { Round } from "../quorum/round.ts";
 import type { ClientState } from "./client_state.ts";
@@ -363,9 +362,9 @@ export class HeldLock extends TimerEntry {
     return { value, ttlMs, keptMs, resources };
   }
 
-  /** @param won See {@linkcode LocalQueues.leave}. */
+  /** @param won See {@linkcode LocalQueues.lockEnded}. */
   #leaveLocalQueue(won?: Round): void {
-    this.client.localQueues.leave(keysName(this.round.keys), this, won);
+    this.client.localQueues.lockEnded(this.round.keys, this, won);
   }
 
   /** @throws {LockLostError} If the lock was lost, or its holder has ended it. */

@@ -8,7 +8,7 @@ import { closedError, lockName } from "../messages.ts";
 import type { Settings } from "../options.ts";
 import type { Round } from "../quorum/round.ts";
 import { keysName, readersName } from "../resources.ts";
-import type { WaitingCall } from "../waiting/queued_waiter.ts";
+import type { QueuedWaiter, WaitingCall } from "../waiting/queued_waiter.ts";
 import type { ClientState } from "./client_state.ts";
 import type { HandedOver } from "./hand_over_token.ts";
 import { Pool } from "./pool.ts";
@@ -41,6 +41,8 @@ export class LockCall implements WaitingCall {
   /** Set if the lock is in shared mode. */
   readonly mode: "shared" | undefined;
   entersAtOnce = false;
+  waiter: QueuedWaiter | undefined = undefined;
+  /** How often it has paused because its settings forbid notifications. */
   polls = 0;
   /** How many attempts were made. */
   attempts = 0;

@@ -21,7 +21,7 @@ const REASONS = {
 
 /** A call ends without a lock: with an error, unless it was only to try and others hold it. */
 export function endWithout(call: LockCall, error: unknown): undefined {
-  const { client: { localQueues }, localName, purpose, settings: { signal, onEvent } } = call;
+  const { client: { localQueues }, purpose, settings: { signal, onEvent } } = call;
   const isAbort = Object.is(error, signal?.reason); // which may be anything
   const { code, votes }: Partial<RedlockError> = isAbort ? {} : error as RedlockError;
   const reason = isAbort ? "aborted" : REASONS[code!];
@@ -31,7 +31,7 @@ export function endWithout(call: LockCall, error: unknown): undefined {
     emit(onEvent, { type: "denied", reason, ...fields });
   }
   // mutation: failed-call-blocks-its-client
-  localQueues.leave(localName, call);
+  localQueues.leave(call);
   if (purpose === "try" && reason === "held") return undefined;
   throw error;
 }
@@ -69,7 +69,7 @@ function waitedText({ waitMs, elapsedMs }: LockCall): string {
 /** The error of a call whose lock others hold, or that is in its cooldown. */
 function heldByOthers(call: LockCall): LockHeldError {
   const { client: { nodes, localQueues }, resources, last, pool } = call;
-  const ticket = localQueues.get(call.localName)?.waiter?.ticket;
+  const ticket = localQueues.get(call.localName)?.ticket;
   const own = ownHold(call);
   const value = own ? own.round.value : ticket?.holderValue;
   const holders = value === undefined ? [] : [describeHolder(value)];

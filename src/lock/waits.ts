@@ -70,9 +70,9 @@ async function waitBehind(call: LockCall): Promise<void> {
 
 /** Pauses until the cooldown of the resources is over, outside the nodes' queues. */
 async function pauseInCooldown(call: LockCall): Promise<void> {
-  const { client: { localQueues, wheel }, settings: { signal }, localName } = call;
+  const { client: { localQueues, wheel }, settings: { signal } } = call;
   if (call.leftMs() <= 0) throw refusal(call);
-  localQueues.removeWaiter(localName);
+  localQueues.removeTicket(call);
   await pause(wheel, Math.min(call.cooldownLeftMs, call.leftMs()), signal);
   call.pool?.choose();
 }
@@ -80,8 +80,8 @@ async function pauseInCooldown(call: LockCall): Promise<void> {
 /** If it expects other clients to wait, waits until nodes can notify it, to join their queues. */
 function waitToJoin(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, localName } = call;
-  const joins = localQueues.get(localName)?.waiter || localQueues.isContended(call);
-  if (!joins || localQueues.waiterOf(call)) return undefined;
+  const joins = localQueues.get(localName)?.ticket || localQueues.isContended(call);
+  if (!joins || call.waiter) return undefined;
   return localQueues.takeWaiter(call)?.ready(call.leftMs());
 }
 

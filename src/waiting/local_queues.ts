@@ -1,20 +1,29 @@
 /**
  * The calls of this client for each lock: a queue, first in, first out. Of those that may wait
  * only the first asks the nodes. Its lock then takes its place, unless others may have one beside
- * it: in shared mode, or with a pool. The first waits among other clients by its
- * {@linkcode QueuedWaiter}, which the next call takes over if the first gives up.
+ * it: in shared mode, or with a pool.
+ *
+ * **From a denial to the lock.** Read first the head of `redis_node/scripts/queue.ts`: tickets,
+ * turns, watchers and patience are explained there.
+ *
+ * 1. The first call is denied, or expects to be, because its client remembers that others wait. It
+ *    gets a {@linkcode QueuedWaiter}, and its queue a {@linkcode Ticket} if it has none.
+ * 2. Once a quorum of nodes can notify this client (`release_notifications.ts`), the call's next
+ *    attempt has the ticket with it. Nodes that deny put that in their queues, which are ordered by
+ *    the time of `shared_clock.ts`, and answer with its position.
+ * 3. The waiter plans when to ask by these positions, by what nodes send it (`news.ts`), and by
+ *    clients of other libraries (`foreign_clients.ts`). Then the call makes its next attempt.
+ * 4. If it wins, nodes that grant have taken the ticket out. From those that deny the release takes
+ *    it: if it left at once, they would notify the next client, which could not win. But it leaves
+ *    at once if others may have a lock beside this one, or if the keys may live on.
+ * 5. If the call gives up, the next goes on with the ticket, in its place, and with a waiter of its
+ *    own. Without another call the ticket leaves; so it does if the call must wait for a cooldown,
+ *    or if the settings of the next one forbid notifications.
  *
  * **Names.** What a call asks for has a `name`, that of its keys (`keysName`; of a pool, of one
  * key): by it the client keeps its own locks, and what it remembers of other clients. The queue of
  * calls has its `localName`: the same in exclusive mode, so that a lock takes the place of its
  * call; another for all readers of the keys, and for all calls for one pool.
- *
- * Read first the head of `redis_node/scripts/queue.ts`: tickets, turns, watchers and patience are
- * explained there. Then the other files in this order: `queued_waiter.ts` decides when the first
- * call asks, by what `ticket.ts` knows of its position on each node, by what nodes have sent
- * since (`news.ts`), and by clients of other libraries (`contended_resource.ts`).
- * `release_notifications.ts` knows which nodes notify this client, and `shared_clock.ts` the time
- * by which tickets are ordered.
  *
  * @module
  */
@@ -24,9 +33,10 @@ import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import { Line } from "../time/gate.ts";
 import { keysName } from "../resources.ts";
-import { ContendedResource } from "./contended_resource.ts";
+import { ForeignClients } from "./foreign_clients.ts";
 import { QueuedWaiter, type WaitingCall } from "./queued_waiter.ts";
 import { ReleaseNotifications } from "./release_notifications.ts";
+import { Ticket } from "./ticket.ts";
 
 /** Locks that are remembered as contended; the oldest is forgotten for one more. */
 const CONTENDED_MAX = 4_096;
@@ -42,8 +52,8 @@ export interface LocalQueue {
   owner: Owner;
   /** The calls behind it, if one has waited. */
   line: Line<WaitingCall> | undefined;
-  /** Waits among other clients, for one call after another. */
-  waiter: QueuedWaiter | undefined;
+  /** What stands for one call after another in the queues of all clients. */
+  ticket: Ticket | undefined;
 }
 
 /** All local queues of one client. */
@@ -54,7 +64,8 @@ export class LocalQueues {
   #count = 0;
   /** The locks in shared mode that this client holds, by the names of their keys. */
   readonly #readers: Map<string, Set<Owner>> = new Map();
-  readonly #contended: Map<string, ContendedResource> = new Map();
+  /** The names of what other clients hold or wait for, and those of other libraries among them. */
+  readonly #contended: Map<string, ForeignClients> = new Map();
   readonly #nodeSet: NodeSet;
   readonly #onEvent: EventListener | undefined;
   #notifications: ReleaseNotifications | undefined;
@@ -77,7 +88,7 @@ export class LocalQueues {
   claim(localName: string, caller: Owner): boolean {
     const queue = this.#queues.get(localName);
     if (queue) return queue.owner === caller;
-    this.#queues.set(localName, { owner: caller, line: undefined, waiter: undefined });
+    this.#queues.set(localName, { owner: caller, line: undefined, ticket: undefined });
     this.#count++;
     return true;
   }
@@ -97,48 +108,51 @@ export class LocalQueues {
   }
 
   /**
-   * The first call takes the waiter of the call before it, or a new one, because it was denied, or
-   * expects to be; `undefined` if it polls because its settings forbid notifications.
+   * Gives the first call a waiter, because it was denied, or expects to be; `undefined` if it polls
+   * because its settings forbid notifications.
    */
   takeWaiter(call: WaitingCall): QueuedWaiter | undefined {
     const { localName, settings } = call;
     const queue = this.#queues.get(localName)!;
-    if (!settings.notify) return void this.removeWaiter(localName); // that of a call before it
-    this.#notifications ??= new ReleaseNotifications(this.#nodeSet, this.#onEvent);
-    const waiter = queue.waiter ??= new QueuedWaiter(this.#notifications, this.#nodeSet, call);
-    waiter.call = call;
-    waiter.resource = this.remember(call.name);
-    return waiter;
-  }
-
-  /** The waiter that a call has taken, and that it still has. */
-  waiterOf(call: WaitingCall): QueuedWaiter | undefined {
-    const waiter = this.#queues.get(call.localName)?.waiter;
-    return waiter?.call === call ? waiter : undefined;
+    if (!settings.notify) return void this.removeTicket(call); // that of a call before it
+    const notifications = this.#notifications ??= new ReleaseNotifications(
+      this.#nodeSet,
+      this.#onEvent,
+    );
+    const ticket = queue.ticket ??= new Ticket(notifications, this.#nodeSet, call);
+    const foreign = this.remember(call.name);
+    if (!call.waiter) {
+      call.waiter = new QueuedWaiter(call, ticket, foreign);
+      notifications.register(ticket.name, call.waiter); // until the ticket ends
+    }
+    return call.waiter;
   }
 
   /**
-   * The lock of this client has ended; or the first call cannot take the lock for now, or has one
-   * that others may have beside it. It leaves the nodes' queues, and the next that waits has a
-   * ticket of its own.
+   * The first call cannot take the lock for now, or has one that others may have beside it. Its
+   * ticket leaves the nodes' queues, and the next that waits gets one of its own.
    *
-   * @param won The round that won the lock.
+   * @param won See {@linkcode Ticket.leave}.
    */
-  removeWaiter(localName: string, won?: Round): void {
-    const queue = this.#queues.get(localName);
-    if (!queue) return;
-    queue.waiter?.leave(won);
-    queue.waiter = undefined;
+  removeTicket(call: WaitingCall, won?: Round): void {
+    call.waiter = undefined;
+    const queue = this.#queues.get(call.localName);
+    if (queue) this.#endTicket(queue)?.leave(won);
   }
 
-  /**
-   * What is remembered of a lock that other clients hold or wait for; it is remembered from here
-   * on.
-   */
-  remember(name: string): ContendedResource {
-    const resource = this.#contended.get(name) ?? new ContendedResource();
-    setLatest(this.#contended, name, resource, CONTENDED_MAX);
-    return resource;
+  /** Nobody waits with the ticket of a queue from now on; returns it, if there was one. */
+  #endTicket(queue: LocalQueue): Ticket | undefined {
+    const { ticket } = queue;
+    queue.ticket = undefined;
+    if (ticket) this.#notifications!.unregister(ticket.name, ticket.keys);
+    return ticket;
+  }
+
+  /** Remembers that other clients hold a lock, or wait for it; returns what is known of them. */
+  remember(name: string): ForeignClients {
+    const foreign = this.#contended.get(name) ?? new ForeignClients();
+    setLatest(this.#contended, name, foreign, CONTENDED_MAX);
+    return foreign;
   }
 
   /**
@@ -161,7 +175,7 @@ export class LocalQueues {
     for (const name of [keysName(keys), ...keys]) {
       // mutation: release-forgets-who-waits
       if (othersWait) this.remember(name);
-      else if (!this.#contended.get(name)?.isForeignSeen(nowMs)) this.#contended.delete(name);
+      else if (!this.#contended.get(name)?.isSeen(nowMs)) this.#contended.delete(name);
     }
   }
 
@@ -174,11 +188,10 @@ export class LocalQueues {
   won(call: WaitingCall, held: Owner, round: Round): void {
     const { localName, mode, pool, settings: { atLeastMs } } = call;
     const queue = this.#queues.get(localName);
-    const waiter = this.waiterOf(call);
     const isFirst = queue?.owner === call;
     // The ticket leaves the queues now, if others may have another key of the pool, or enter beside
     // this lock, before it ends; or if the release is one that names no ticket (`atLeastMs`).
-    if (waiter && (pool || mode || atLeastMs > 0)) this.removeWaiter(localName, round);
+    if (call.waiter && (pool || mode || atLeastMs > 0)) this.removeTicket(call, round);
     if (mode) {
       const readers = this.#readers.get(call.name) ?? new Set();
       this.#readers.set(call.name, readers.add(held));
@@ -186,16 +199,15 @@ export class LocalQueues {
       const line = isFirst ? queue.line : undefined;
       // mutation: admitted-reader-goes-on-waiting
       for (let next = line?.next(); next; next = line?.next()) next.entersAtOnce = true;
-      this.leave(localName, call);
+      this.leave(call);
     } else if (pool || !isFirst) {
       // Of a pool, the next one asks at once, for another key. Calls for this key wait until the
       // lock ends, unless another call or lock is before it.
-      if (pool) this.leave(localName, call);
+      if (pool) this.leave(call);
       this.claim(call.name, held);
     } else {
       // The lock takes the place of its call: the next one asks when it ends.
       queue.owner = held;
-      if (waiter) waiter.call = undefined;
     }
   }
 
@@ -204,22 +216,40 @@ export class LocalQueues {
     return this.#readers.get(name)?.values().next().value;
   }
 
+  /** A call waits no more, or has a lock that is not in its place. The next goes on, if any. */
+  leave(call: WaitingCall): void {
+    const { localName } = call;
+    const queue = this.#queues.get(localName);
+    if (queue?.owner !== call) return;
+    if (!this.#passOn(localName, queue)) this.#endTicket(queue)?.leave();
+  }
+
   /**
-   * A call, or the lock, is done. If it was the first, the next call is.
+   * A lock has ended. The next call goes on, with a ticket of its own.
    *
-   * @param name The name of the queue that it is in; of a lock in shared mode, that of its keys.
-   * @param won The round that won the lock, if it was not released: a release takes the ticket out
-   * of the nodes' queues.
+   * @param keys Its keys.
+   * @param won The round that won it, if it was not released: a release takes the ticket out of the
+   * nodes' queues.
    */
-  leave(name: string, owner: Owner, won?: Round): void {
+  lockEnded(keys: readonly string[], held: Owner, won?: Round): void {
+    const name = keysName(keys);
     const readers = this.#readers.get(name);
-    if (readers?.delete(owner) && readers.size === 0) this.#readers.delete(name);
+    if (readers?.delete(held) && readers.size === 0) this.#readers.delete(name);
     const queue = this.#queues.get(name);
-    if (queue?.owner !== owner) return;
+    if (queue?.owner !== held) return;
+    const ticket = this.#endTicket(queue);
+    const { clock, random } = this.#nodeSet.wheel;
+    if (ticket) this.#contended.get(name)?.concede(clock.monotonicMs(), random);
+    if (won) ticket?.leave(won);
+    this.#passOn(name, queue);
+  }
+
+  /** The next call becomes the first; returns whether there is one. Else removes the queue. */
+  #passOn(name: string, queue: LocalQueue): boolean {
     const next = queue.line?.next();
-    if (queue.waiter && (!next || !queue.waiter.call)) this.removeWaiter(name, won);
     if (next) queue.owner = next;
     else this.#remove(name);
+    return next !== undefined;
   }
 
   /**

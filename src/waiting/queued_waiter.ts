@@ -1,9 +1,9 @@
 /**
- * Waiting to be notified: this client's ticket in the queues of all clients for one lock.
+ * When a call asks that waits in the queues of all clients with its client's ticket.
  *
- * **What it knows** is in three objects: where it stands ({@linkcode Ticket}), what nodes have sent
- * it since it last asked ({@linkcode News}), and how clients of other libraries share the lock
- * ({@linkcode ContendedResource}). Whose turn it is, only the nodes know.
+ * **What it knows** is in three objects: where the ticket stands ({@linkcode Ticket}), what nodes
+ * have sent it since it last asked ({@linkcode News}), and which clients of other libraries share
+ * the lock ({@linkcode ForeignClients}). Whose turn it is, only the nodes know.
  *
  * **When it asks**: at the earliest of these times, as a notification is a hint and never more.
  *
@@ -11,29 +11,22 @@
  * | ------------------ | ----------------------------------------------------------------- |
  * | `#followMs`        | nodes have notified it: it may have the key; not while it rests   |
  * | `News.watchEndMs`  | another's turn is over; or if it was used, the key expires        |
- * | `#answeredMs`      | nodes have answered; it is the earliest of the next four:         |
+ * | `#askMs`           | neither has come; it is the earliest of these:                    |
+ * | ... `#pollMs()`    | too few nodes have answered, or can notify it: it polls           |
+ * | ... `#joinMs()`    | more nodes can notify it than when it last asked                  |
  * | ... `#splitMs()`   | the vote was split, so nobody may have the lock                   |
  * | ... `#foreignMs()` | a client of another library has it, whose release notifies nobody |
  * | ... `#freeMs()`    | the keys in the way expire: their holder may have crashed         |
  * | ... `#idleMs()`    | nothing has happened for long: a notification may be lost         |
- * | `#pollMs`          | too few nodes have answered, or can notify it                     |
- * | `#joinMs`          | more nodes can notify it than when it last asked                  |
  *
  * `nextTicket` begins an attempt, and new {@linkcode News}. If the attempt fails, `wait` begins, by
  * what nodes have sent (`#planByNews`) and answered (`#planByVotes`) so far. What they say later
  * may bring the next attempt forward.
  *
- * **Its life.** It is made for the first call of this client that must wait. If that gives up, the
- * next call goes on with it. Once a call has the lock the waiter is parked, and the release takes
- * the ticket out of the queues of nodes that denied: if it left at once, they would notify the next
- * client, which could not win. It leaves with the lock, or when no call waits. It leaves earlier
- * (`LocalQueues.removeWaiter`) if the call must wait for a cooldown, if its settings forbid
- * notifications, or if it has a lock that others may have beside it or whose keys may live on.
- *
  * @module
  */
-import type { ContendedResource } from "./contended_resource.ts";
-import type { ReleaseNotifications, TicketListener } from "./release_notifications.ts";
+import type { ForeignClients } from "./foreign_clients.ts";
+import type { TicketListener } from "./release_notifications.ts";
 import type { QueueMessage, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Settings } from "../options.ts";
 import { bitCount, type NodeSet } from "../quorum/quorum_node.ts";
@@ -42,7 +35,7 @@ import { backoffMs } from "../time/backoff.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
 import { News } from "./news.ts";
-import { type Standing, Ticket, type Wanted } from "./ticket.ts";
+import type { Standing, Ticket, Wanted } from "./ticket.ts";
 
 /** By how much longer each wait is than the one before if the vote was split. */
 const SPLIT_FACTOR = 4;
@@ -97,31 +90,24 @@ export interface WaitingCall extends Wanted {
    * those that wait.
    */
   entersAtOnce: boolean;
-  /** How often in a row too few nodes answered it, or could notify it. */
-  polls: number;
+  /** Waits among other clients, once it must; with the ticket of its local queue. */
+  waiter: QueuedWaiter | undefined;
 }
 
-/** Waits in the queues, for one call after another until one has the lock. */
+/** Waits in the queues, for one call. */
 export class QueuedWaiter implements TicketListener {
-  /** The call that waits; `undefined`: this client has the lock, and the waiter is parked. */
-  call: WaitingCall | undefined;
-  /** What is remembered of the lock that it waits for. */
-  resource!: ContendedResource;
+  readonly #call: WaitingCall;
   /** What stands in the queues. */
-  readonly ticket: Ticket;
-  readonly #notifications: ReleaseNotifications;
+  readonly #ticket: Ticket;
+  readonly #foreign: ForeignClients;
   readonly #nodeSet: NodeSet;
   // From the beginning of an attempt, until that of the next.
   #news: News;
   // From the beginning of a wait, until that of the next: times of the monotonic clock.
   /** When it follows what nodes have sent; `Infinity`: too few have notified it. */
   #followMs = Infinity;
-  /** When it asks by what they answered; `Infinity` until so many have that they show when. */
-  #answeredMs = Infinity;
-  /** When it asks whatever they say; `Infinity` once so many have answered, and can notify it. */
-  #pollMs = Infinity;
-  /** When it asks because more can notify it; `Infinity`: none can that could not before. */
-  #joinMs = Infinity;
+  /** When it asks though nothing comes. */
+  #askMs = Infinity;
   /**
    * Until when it rests: it follows no notification, unless it has the turn. The last one was of no
    * use, because too few nodes answered or nodes were in quarantine, or because one of several keys
@@ -137,9 +123,14 @@ export class QueuedWaiter implements TicketListener {
   #failedByMajority = false;
   /** The wait itself, until it is over. */
   #pause: Pause | undefined;
-  // As long as the waiter lives.
+  // As long as its call waits.
   /** Whether a node had notified it when the last wait was over. */
   #wasNotified = false;
+  /**
+   * How often in a row it was to poll, because too few nodes had answered, or could notify it. 0:
+   * so many have and can that it misses no release; or it asks soon because some granted.
+   */
+  #polls = 0;
   /** How often in a row it asked and no node notified it. */
   #idles = 0;
   /** How often in a row the vote was split. */
@@ -150,13 +141,12 @@ export class QueuedWaiter implements TicketListener {
    */
   #staggerMs = 0;
 
-  /** Who makes it sets `call` and `resource`, for each call that it waits for. */
-  constructor(notifications: ReleaseNotifications, nodeSet: NodeSet, call: Wanted) {
-    this.#notifications = notifications;
-    this.#nodeSet = nodeSet;
-    this.#news = new News(nodeSet.quorum);
-    this.ticket = new Ticket(notifications, nodeSet, call, () => this.#planByVotes());
-    notifications.register(this.ticket.name, this);
+  constructor(call: WaitingCall, ticket: Ticket, foreign: ForeignClients) {
+    this.#call = call;
+    this.#ticket = ticket;
+    this.#foreign = foreign;
+    this.#nodeSet = ticket.nodeSet;
+    this.#news = new News(this.#nodeSet.quorum);
   }
 
   /**
@@ -167,13 +157,13 @@ export class QueuedWaiter implements TicketListener {
    */
   nextTicket(leftMs: number): QueueTicket | undefined {
     this.#news = new News(this.#nodeSet.quorum);
-    return this.ticket.prepare(this.#nowMs, leftMs) ? this.ticket : undefined;
+    return this.#ticket.prepare(this.#nowMs, leftMs) ? this.#ticket : undefined;
   }
 
   /** Resolves when a first attempt with a ticket can be made, in `limitMs` at the latest. */
   ready(limitMs: number): Promise<void> {
-    const dueMs = () =>
-      this.#notifications.isSubscribing ? Infinity : this.resource.concededUntilMs;
+    const { notifications } = this.#ticket;
+    const dueMs = () => notifications.isSubscribing ? Infinity : this.#foreign.concededUntilMs;
     return this.#sleepUntil(dueMs, limitMs);
   }
 
@@ -188,13 +178,13 @@ export class QueuedWaiter implements TicketListener {
     this.#last = last;
     this.#failedByMajority = last.failedByMajority;
     this.#restUntilMs = last.failedByMajority ? this.#within(REST_MS_MAX) : 0;
-    this.#followMs = this.#answeredMs = Infinity;
-    this.#pollMs = this.#backoffMs(this.call!.polls++);
-    this.#joinMs = this.#nextJoinMs();
+    this.#followMs = Infinity;
+    this.#askMs = Math.min(this.#pollMs(), this.#joinMs());
     if (this.#news.notifiedBy !== 0) this.#planByNews();
-    this.#planByVotes();
+    last.onDenied = () => this.#planByVotes(last);
+    this.#planByVotes(last);
     await this.#sleepUntil(() => this.#dueMs(), limitMs);
-    this.#last = undefined;
+    last.onDenied = this.#last = undefined;
     this.#wasNotified = this.#news.notifiedBy !== 0;
     return this.#news;
   }
@@ -206,10 +196,10 @@ export class QueuedWaiter implements TicketListener {
     // the vote is split again and again, as it takes a free key from others where one is held.
     // mutation: several-keys-split-the-vote
     const usesTurn = hasTurn && !this.#failedByMajority && this.#splits < SPLITS_MAX;
-    const restUntilMs = Math.max(this.resource.concededUntilMs, usesTurn ? 0 : this.#restUntilMs);
+    const restUntilMs = Math.max(this.#foreign.concededUntilMs, usesTurn ? 0 : this.#restUntilMs);
     const followMs = Math.max(this.#followMs, restUntilMs);
     // mutation: unnotified-waiter-never-asks
-    return Math.min(followMs, watchEndMs, this.#answeredMs, this.#pollMs, this.#joinMs);
+    return Math.min(followMs, watchEndMs, this.#askMs);
   }
 
   /**
@@ -219,7 +209,7 @@ export class QueuedWaiter implements TicketListener {
    * can be made before the next.
    */
   async #sleepUntil(dueMs: () => number, limitMs: number): Promise<void> {
-    const { signal } = this.call!.settings;
+    const { signal } = this.#call.settings;
     const endMs = this.#nowMs + limitMs;
     for (let ticked = !this.#failedByMajority;; ticked = true) {
       const leftMs = Math.min(dueMs(), endMs) - this.#nowMs;
@@ -233,7 +223,7 @@ export class QueuedWaiter implements TicketListener {
   onQueueMessage(nodeIndex: number, { notice, waitMs = 0, place }: QueueMessage): void {
     const news = this.#news;
     if (notice === "turn" || notice === "beside") {
-      if (news.notifiedBy === 0) this.resource.concede(this.#nowMs, this.#random);
+      if (news.notifiedBy === 0) this.#foreign.concede(this.#nowMs, this.#random);
       news.onNotified(nodeIndex, place, notice === "turn");
       this.#idles = 0;
       if (this.#last) this.#planByNews();
@@ -248,25 +238,13 @@ export class QueuedWaiter implements TicketListener {
   }
 
   onSubscriptionChange(): void {
-    this.ticket.onSubscriptionChange();
-    if (!this.#pause) return;
-    // It has relied on a quorum of nodes: without one it polls, and leaves the queues.
-    const polls = this.#pollMs === Infinity && !this.#notifications.hasQuorum;
-    if (polls) this.#pollMs = this.#backoffMs(0);
-    this.#joinMs = Math.min(this.#joinMs, this.#nextJoinMs());
-    this.#pause.end();
-  }
-
-  /**
-   * It waits no more.
-   *
-   * @param won See {@linkcode Ticket.leave}.
-   */
-  leave(won?: Round): void {
-    this.#notifications.unregister(this.ticket.name, this.ticket.keys);
-    if (!this.call) this.resource.concede(this.#nowMs, this.#random);
-    // if a lock was released, the release takes the ticket out
-    if (this.call || won) this.ticket.leave(won);
+    this.#ticket.onSubscriptionChange();
+    if (this.#last) {
+      // without a quorum of nodes it polls, and leaves the queues
+      const polls = this.#polls === 0 && !this.#ticket.notifications.hasQuorum;
+      this.#askMs = Math.min(this.#askMs, polls ? this.#pollMs() : this.#joinMs());
+    }
+    this.#pause?.end();
   }
 
   /**
@@ -286,7 +264,7 @@ export class QueuedWaiter implements TicketListener {
       // more nodes, or for a time that differs from client to client. If the vote was split again,
       // that is longer, so that another may win; but it asks while it has its turn, because when
       // that is over others ask, and the vote is split again.
-      graceMs = this.#splits > 1 ? this.#around(this.ticket.patienceMs / 2) : this.#graceMs();
+      graceMs = this.#splits > 1 ? this.#around(this.#ticket.patienceMs / 2) : this.#graceMs();
     }
     this.#followMs = Math.min(this.#followMs, this.#nowMs + graceMs);
   }
@@ -295,34 +273,33 @@ export class QueuedWaiter implements TicketListener {
    * Once so many nodes have answered the last attempt that they show where the ticket stands, plans
    * by that, once, when to ask though no node notifies it.
    */
-  #planByVotes(): void {
-    if (!this.#last || this.#answeredMs !== Infinity) return;
-    const standing = this.ticket.learn(this.#last);
+  #planByVotes(last: Round): void {
+    const standing = this.#ticket.learn(last);
     if (!standing) return;
+    last.onDenied = undefined;
     const { ahead, isLast, foreign, freeInMs, turn } = standing;
     this.#staggerMs = STAGGER_MS * (isLast ? Math.min(ahead, AHEAD_MAX) : ahead);
-    const askedInVain = this.#wasNotified && this.ticket.keys.length > 1;
+    const askedInVain = this.#wasNotified && this.#ticket.keys.length > 1;
     if (askedInVain) this.#restUntilMs = this.#within(REST_MS_MAX);
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare
     // quorum.
-    const split = this.#last.granted > 0 || freeInMs === 0 && ahead === 0;
+    const split = last.granted > 0 || freeInMs === 0 && ahead === 0;
     this.#splits = split ? this.#splits + 1 : 0;
-    if (foreign) this.resource.noteForeign(this.#nowMs);
+    if (foreign) this.#foreign.note(this.#nowMs);
     if (turn) {
       // one of those ahead has the turn
       const staggers = isLast ? Math.min(ahead - 1, LAST_STAGGERS_MAX) : ahead - 1;
       this.#news.endAt(turn.turnPlace, this.#overMs(turn.turnMs + STAGGER_MS * staggers));
     }
-    this.#answeredMs = Math.min(
+    this.#askMs = Math.min(
+      this.#joinMs(),
       this.#splitMs(),
       this.#foreignMs(standing),
       this.#idleMs(standing),
       this.#freeMs(standing),
     );
     this.#idles++;
-    // So many can notify it that no release is missed, or it asks soon because some granted.
-    this.#pollMs = Infinity;
-    this.call!.polls = 0;
+    this.#polls = 0;
     this.#pause?.end();
   }
 
@@ -334,8 +311,8 @@ export class QueuedWaiter implements TicketListener {
   /** When the first polls because the holder is of another library, and will notify nobody. */
   #foreignMs({ foreign, ahead, freeInMs }: Standing): number {
     if (!foreign || ahead > 0) return Infinity;
-    const { retryDelayMs } = this.call!.settings;
-    return this.#within(this.resource.nextPollMsMax(this.#nowMs, freeInMs, retryDelayMs));
+    const { retryDelayMs } = this.#call.settings;
+    return this.#within(this.#foreign.nextPollMsMax(this.#nowMs, freeInMs, retryDelayMs));
   }
 
   /** When to ask though nothing has happened: the rarer, the more often that was so before. */
@@ -354,7 +331,7 @@ export class QueuedWaiter implements TicketListener {
   /** When to ask because a turn is over, which lasts for so many milliseconds yet. */
   #overMs(leftMs: number): number {
     // mutation: stuck-first-never-overtaken
-    return this.#nowMs + leftMs + this.resource.concedeMsMax(this.#nowMs);
+    return this.#nowMs + leftMs + this.#foreign.concedeMsMax(this.#nowMs);
   }
 
   /**
@@ -362,8 +339,8 @@ export class QueuedWaiter implements TicketListener {
    * that is no reason. With a quorum of them, it misses no release. But every node should have it:
    * one that has not would notify another in its place, who could not win.
    */
-  #nextJoinMs(): number {
-    const { canJoin, score, isQueued } = this.ticket;
+  #joinMs(): number {
+    const { canJoin, score, isQueued } = this.#ticket;
     if (!canJoin) return Infinity;
     if (score === 0) return this.#nowMs; // it was never sent
     return this.#within(isQueued ? JOIN_MS_MAX : RECOVERY_MS_MAX);
@@ -382,12 +359,12 @@ export class QueuedWaiter implements TicketListener {
 
   /** The longest delay of a call that polls, or that of one that is idle, in milliseconds. */
   get #longestDelayMs(): number {
-    return Math.max(this.call!.settings.retryDelayMaxMs, IDLE_MS_MIN);
+    return Math.max(this.#call.settings.retryDelayMaxMs, IDLE_MS_MIN);
   }
 
-  /** When to ask if it polls, after so many polls in a row. */
-  #backoffMs(polls: number): number {
-    return this.#nowMs + backoffMs(this.#random, this.call!.settings, polls);
+  /** When to ask if it polls: the rarer, the more often it did before. */
+  #pollMs(): number {
+    return this.#nowMs + backoffMs(this.#random, this.#call.settings, this.#polls++);
   }
 
   /** Half to one and a half times so many milliseconds, at random. */

@@ -55,7 +55,7 @@ export class ReleaseNotifications implements ReleaseListener {
   /** Whether it has subscribed, though no node may have confirmed that. */
   #open = false;
   /** One bit a node: those that send notifications now. */
-  subscribed = 0;
+  #subscribed = 0;
   /** Those that callers wait for, because they have not said yet whether they will send them. */
   #subscribing = 0;
   /** Those that refuse to, or never can. */
@@ -83,12 +83,17 @@ export class ReleaseNotifications implements ReleaseListener {
    * is missed.
    */
   get hasQuorum(): boolean {
-    return bitCount(this.subscribed) >= this.#nodeSet.quorum;
+    return bitCount(this.#subscribed) >= this.#nodeSet.quorum;
   }
 
   /** Whether nodes are subscribing that are worth waiting for. */
   get isSubscribing(): boolean {
     return this.#subscribing !== 0;
+  }
+
+  /** Whether a node sends notifications now. */
+  isSubscribed(nodeIndex: number): boolean {
+    return (this.#subscribed & 1 << nodeIndex) !== 0;
   }
 
   /** The number of a new ticket. */
@@ -97,7 +102,8 @@ export class ReleaseNotifications implements ReleaseListener {
   }
 
   /**
-   * Notifies the waiter with the ticket of this name from now on. Subscribes if it is the first.
+   * Notifies this waiter of what is for the ticket of this name from now on, in place of the one
+   * before it. Subscribes if it is the first.
    */
   register(name: string, waiter: TicketListener): void {
     this.#waiters.set(name, waiter);
@@ -117,14 +123,14 @@ export class ReleaseNotifications implements ReleaseListener {
   onSubscribed(nodeIndex: number, reading?: TimeReading): void {
     if (!this.#open || this.#nodeSet.closed) return;
     if (reading) this.clock.note(nodeIndex, reading);
-    this.subscribed |= 1 << nodeIndex;
-    if (bitCount(this.subscribed) === this.#nodeSet.quorum) this.#limitWait(SUBSCRIBE_GRACE_MS);
+    this.#subscribed |= 1 << nodeIndex;
+    if (bitCount(this.#subscribed) === this.#nodeSet.quorum) this.#limitWait(SUBSCRIBE_GRACE_MS);
     this.#waitNoLonger(1 << nodeIndex);
   }
 
   onUnsubscribed(nodeIndex: number): void {
     const bit = 1 << nodeIndex;
-    this.subscribed &= ~bit;
+    this.#subscribed &= ~bit;
     this.#waitNoLonger(bit);
   }
 
@@ -174,7 +180,7 @@ export class ReleaseNotifications implements ReleaseListener {
   #unsubscribe(): void {
     this.#open = false;
     this.#idle = undefined;
-    this.subscribed = this.#subscribing = 0;
+    this.#subscribed = this.#subscribing = 0;
     this.#nodeSet.wheel.cancel(this.#grace);
     for (const node of this.#nodeSet.nodes) node.unsubscribe?.();
   }

@@ -55,7 +55,24 @@ export interface Standing {
   readonly foreign: boolean;
 }
 
-/** The ticket of one caller after another, until its client has the lock. */
+/** What it knows of one node. */
+class NodeRecord {
+  /** Whether the ticket may be in the node's queues. */
+  mayBeIn = false;
+  /**
+   * Whether the node was sent the ticket when that last asked. Unset if it then stops notifying
+   * this client, so that the ticket asks to join again once the node can; but not while a quorum of
+   * others has the ticket, which is enough.
+   */
+  asked = false;
+  /**
+   * Where the ticket stands there; `undefined` unless the node has said so, and has been able to
+   * notify it since.
+   */
+  position: QueuePosition | undefined = undefined;
+}
+
+/** The ticket of one call after another, until its client has the lock. */
 export class Ticket implements QueueTicket {
   /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
   score = 0;
@@ -65,49 +82,25 @@ export class Ticket implements QueueTicket {
   /** Its id without the patience and the end, by which its client is notified of it. */
   readonly name: string;
   readonly keys: readonly string[];
-  readonly #notifications: ReleaseNotifications;
-  readonly #nodeSet: NodeSet;
+  readonly notifications: ReleaseNotifications;
+  readonly nodeSet: NodeSet;
   readonly #suffix: string;
-  readonly #onPosition: () => void;
   /** When the wait of its caller ends, in seconds since 1970 by the shared clock. */
   #endS = 0;
   /** When it was first sent, by the monotonic clock; `-Infinity` once a quorum has answered. */
   #firstSentMs = 0;
-  /**
-   * Where it stands on each node, by the node's index, that has put it in its queues, and has been
-   * able to notify it since.
-   */
-  readonly #positions: Map<number, QueuePosition> = new Map();
   /** When a node last said where it stands, by the monotonic clock. */
   #positionsMs = 0;
-  /** One bit a node: those in whose queues the ticket may be. */
-  #mayBeOn = 0;
-  /**
-   * One bit a node: those that were sent the ticket when it last asked. The bit of one that then
-   * stops notifying this client is cleared, so that the ticket asks to join again once that node
-   * can; but not while a quorum of others has the ticket, which is enough.
-   */
-  #sentTo = 0;
-  /**
-   * Whether it left because its caller has a lock: a node that then puts it in its queues late is
-   * asked to take it out.
-   */
-  #hasWon = false;
+  #records: readonly NodeRecord[];
 
-  /** @param onPosition Called after each answer. */
-  constructor(
-    notifications: ReleaseNotifications,
-    nodeSet: NodeSet,
-    { keys, pool, mode }: Wanted,
-    onPosition: () => void,
-  ) {
+  constructor(notifications: ReleaseNotifications, nodeSet: NodeSet, { keys, pool, mode }: Wanted) {
     const number = notifications.newNumber().toString(36);
     this.name = `${notifications.id}:${mode ? READER : ""}${number}`;
-    this.#notifications = notifications;
-    this.#nodeSet = nodeSet;
+    this.notifications = notifications;
+    this.nodeSet = nodeSet;
     this.keys = keys;
     this.#suffix = pool ? POOL_SUFFIX : "";
-    this.#onPosition = onPosition;
+    this.#records = nodeSet.nodes.map(() => new NodeRecord());
   }
 
   get ticketId(): string {
@@ -120,7 +113,7 @@ export class Ticket implements QueueTicket {
    * missed.
    */
   get isQueued(): boolean {
-    return this.#positions.size >= this.#nodeSet.quorum;
+    return this.#positions.length >= this.nodeSet.quorum;
   }
 
   /**
@@ -128,8 +121,9 @@ export class Ticket implements QueueTicket {
    * there are no others to wait for.
    */
   get canJoin(): boolean {
-    const { hasQuorum, isSubscribing, subscribed } = this.#notifications;
-    return hasQuorum && !isSubscribing && (subscribed & ~this.#sentTo) !== 0;
+    const { notifications, notifications: { hasQuorum, isSubscribing } } = this;
+    return hasQuorum && !isSubscribing &&
+      this.#records.some(({ asked }, nodeIndex) => !asked && notifications.isSubscribed(nodeIndex));
   }
 
   /**
@@ -142,16 +136,15 @@ export class Ticket implements QueueTicket {
    * same if the score is {@linkcode agreed}.
    */
   prepare(nowMs: number, leftMs: number): boolean {
-    const { subscribed, clock, hasQuorum } = this.#notifications;
+    const { clock, hasQuorum } = this.notifications;
     if (!hasQuorum) {
       this.leave();
-      this.#mayBeOn = this.#sentTo = 0;
-      this.#positions.clear();
+      this.#records = this.nodeSet.nodes.map(() => new NodeRecord());
       return false;
     }
     // mutation: stopped-client-keeps-its-place
     // others may have passed it
-    if (this.#nodeSet.wheel.stoppedUntilMs(nowMs) > this.#positionsMs) this.agreed = false;
+    if (this.nodeSet.wheel.stoppedUntilMs(nowMs) > this.#positionsMs) this.agreed = false;
     if (this.score === 0) {
       this.#firstSentMs = nowMs;
       this.score = Math.round(clock.at(nowMs) * 1_000);
@@ -163,31 +156,29 @@ export class Ticket implements QueueTicket {
       this.leave(); // with the id that nodes know
       this.#endS = Math.ceil((endMs + END_LATER_MS) / 1_000);
     }
-    this.#mayBeOn |= subscribed;
-    this.#sentTo = subscribed;
+    this.#records.forEach((record, nodeIndex) => {
+      record.asked = this.notifications.isSubscribed(nodeIndex);
+      record.mayBeIn ||= record.asked;
+    });
     return true;
   }
 
   onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void {
-    if (this.#hasWon) return this.#leaveNode(nodeIndex);
-    const { clock, subscribed } = this.#notifications;
-    clock.note(nodeIndex, { timeMs: position.timeMs, sentMs, receivedMs });
-    if (subscribed & 1 << nodeIndex) this.#positions.set(nodeIndex, position);
+    this.notifications.clock.note(nodeIndex, { timeMs: position.timeMs, sentMs, receivedMs });
+    if (this.notifications.isSubscribed(nodeIndex)) this.#records[nodeIndex].position = position;
     this.#positionsMs = receivedMs;
-    this.#onPosition();
   }
 
   onPutBack(nodeIndex: number): void {
-    this.#mayBeOn |= 1 << nodeIndex;
+    this.#records[nodeIndex].mayBeIn = true;
   }
 
   /** A node that cannot notify the ticket may drop it. */
   onSubscriptionChange(): void {
-    const { subscribed } = this.#notifications;
-    for (const nodeIndex of this.#positions.keys()) {
-      if (!(subscribed & 1 << nodeIndex)) this.#positions.delete(nodeIndex);
-    }
-    if (!this.isQueued) this.#sentTo &= subscribed;
+    const { notifications } = this;
+    const silent = this.#records.filter((_, nodeIndex) => !notifications.isSubscribed(nodeIndex));
+    for (const record of silent) record.position = undefined;
+    if (!this.isQueued) silent.forEach((record) => record.asked = false);
   }
 
   /**
@@ -198,9 +189,9 @@ export class Ticket implements QueueTicket {
    */
   learn(attempt: Round): Standing | undefined {
     const { granted, pending } = attempt;
-    const { quorum } = this.#nodeSet;
-    const positions = [...this.#positions].flatMap(([nodeIndex, position]) => {
-      return attempt.queuedBy(nodeIndex) ? position : [];
+    const { quorum } = this.nodeSet;
+    const positions = this.#records.flatMap(({ position }, nodeIndex) => {
+      return position && attempt.queuedBy(nodeIndex) ? position : [];
     });
     if (positions.length + granted < quorum) return undefined;
     // Nodes that granted have put the ticket back with its own score, and have nothing in the way.
@@ -231,7 +222,7 @@ export class Ticket implements QueueTicket {
   #agree(score: number): void {
     // mutation: scores-stay-apart
     this.score = Math.max(this.score, score);
-    const leastMs = this.#notifications.clock.at(this.#firstSentMs) - QUEUE_LEAD_MS;
+    const leastMs = this.notifications.clock.at(this.#firstSentMs) - QUEUE_LEAD_MS;
     this.score = Math.max(this.score, Math.round(leastMs * 1_000));
     this.#firstSentMs = -Infinity;
     this.agreed = true;
@@ -241,17 +232,17 @@ export class Ticket implements QueueTicket {
    * Takes the ticket out of the queues.
    *
    * @param won The round that won the lock, if one did. Nodes that were sent the ticket with it and
-   * granted it have taken that out; one that has not answered yet will do so, or will say that it
-   * has put the ticket in.
+   * granted it have taken that out; one that has not answered yet will do so, or will deny, and is
+   * asked then.
    */
   leave(won?: Round): void {
-    if (won) this.#hasWon = true;
-    this.#nodeSet.nodes.forEach((_, nodeIndex) => {
-      const bit = 1 << nodeIndex;
-      const isTakenOut = won && this.#sentTo & bit &&
-        ["granted", undefined].includes(won.voteOf(nodeIndex));
-      if (this.#mayBeOn & bit && !isTakenOut) this.#leaveNode(nodeIndex);
+    const leaveNode = (nodeIndex: number) =>
+      this.nodeSet.nodes[nodeIndex].leaveQueue?.(this.keys, this.ticketId);
+    this.#records.forEach(({ mayBeIn, asked }, nodeIndex) => {
+      const isTakenOut = asked && won && ["granted", undefined].includes(won.voteOf(nodeIndex));
+      if (mayBeIn && !isTakenOut) leaveNode(nodeIndex);
     });
+    if (won) won.onDenied = leaveNode;
   }
 
   // What errors say of it
@@ -261,13 +252,12 @@ export class Ticket implements QueueTicket {
    * node has reported it.
    */
   get queueLength(): number | undefined {
-    const lengths = [...this.#positions.values()].map(({ length }) => length);
-    return lengths.length > 0 ? Math.max(...lengths) : undefined;
+    return sorted(this.#positions.map(({ length }) => length)).at(-1);
   }
 
   /** The value of the keys in the way, if a node has reported it. */
   get holderValue(): string | undefined {
-    return [...this.#positions.values()].find(({ value }) => value)?.value;
+    return this.#positions.find(({ value }) => value)?.value;
   }
 
   /**
@@ -275,14 +265,15 @@ export class Ticket implements QueueTicket {
    * `undefined` if they did not.
    */
   get remainingMs(): number | undefined {
-    const ageMs = this.#nodeSet.wheel.clock.monotonicMs() - this.#positionsMs;
-    const livesMs = [...this.#positions.values()].map(({ remainingMs }) => remainingMs);
+    const ageMs = this.nodeSet.wheel.clock.monotonicMs() - this.#positionsMs;
+    const livesMs = this.#positions.map(({ remainingMs }) => remainingMs);
     const remainingMs = Math.max(...livesMs) - ageMs;
     return remainingMs > 0 ? remainingMs : undefined;
   }
 
-  #leaveNode(nodeIndex: number): void {
-    this.#nodeSet.nodes[nodeIndex].leaveQueue?.(this.keys, this.ticketId);
+  /** Where it stands, on the nodes that have said so and can notify it. */
+  get #positions(): QueuePosition[] {
+    return this.#records.flatMap(({ position }) => position ?? []);
   }
 }
 

@@ -38,7 +38,7 @@ Deno.test("LocalQueues takes no longer for a name that was often used while many
       const startMs = performance.now();
       for (let times = 0; times < 1_000; times++) {
         assert(queues.claim("other", queues));
-        queues.leave("other", queues);
+        queues.lockEnded(["other"], queues);
       }
       return performance.now() - startMs;
     });

@@ -1,6 +1,5 @@
 /**
- * What a client remembers of a contended resource: whether clients of other libraries take part,
- * and how they share it.
+ * Clients of other libraries that take part in a contended lock, and how it is shared with them.
  *
  * Such clients poll, so they hardly find the lock free while each release hands it to a client that
  * was notified. Their releases notify nobody, so once one of them has the lock, they keep it until
@@ -13,13 +12,13 @@
 import type { Random } from "../time/random.ts";
 
 /** How long it is remembered that a client of another library had the lock, in milliseconds. */
-const FOREIGN_MS = 10_000;
+const SEEN_MS = 10_000;
 /** The chance that a lock which becomes free is left to such clients. */
 const CONCEDE_CHANCE = 0.125;
 /** For how long it is left to them, in milliseconds. */
 const CONCEDE_MS_MIN = 50;
 const CONCEDE_MS_MAX = 150;
-/** The least that {@linkcode ContendedResource.nextPollMsMax} returns, in milliseconds. */
+/** The least that {@linkcode ForeignClients.nextPollMsMax} returns, in milliseconds. */
 const POLL_MS_MIN = 5;
 /**
  * A key that expires by so much later than before has a new value, or was extended, in
@@ -27,47 +26,44 @@ const POLL_MS_MIN = 5;
  */
 const LATER_MS = 5;
 
-/** A contended resource. Times are by the monotonic clock, in milliseconds. */
-export class ContendedResource {
+/** Those of one lock. Times are by the monotonic clock, in milliseconds. */
+export class ForeignClients {
   /** Until when this client leaves a free lock to clients of other libraries. */
   concededUntilMs = 0;
-  /** When such a client was last seen to have the lock. */
-  #foreignMs = -Infinity;
-  /** When the keys of such a client expire. */
+  /** When one of them was last seen to have the lock. */
+  #seenMs = -Infinity;
+  /** When its keys expire. */
   #expiryMs = -Infinity;
   /** Since when it has the lock. */
   #sinceMs = 0;
 
-  /** A client of another library has the lock. */
-  noteForeign(nowMs: number): void {
-    this.#foreignMs = nowMs;
+  /** One of them has the lock. */
+  note(nowMs: number): void {
+    this.#seenMs = nowMs;
   }
 
-  /**
-   * The lock becomes free: draws whether it is left to clients of other libraries, and for how
-   * long.
-   */
+  /** The lock becomes free: draws whether it is left to them, and for how long. */
   concede(nowMs: number, random: Random): void {
-    if (!this.isForeignSeen(nowMs) || random.fraction() >= CONCEDE_CHANCE) return;
+    if (!this.isSeen(nowMs) || random.fraction() >= CONCEDE_CHANCE) return;
     this.concededUntilMs = nowMs + CONCEDE_MS_MIN +
       (CONCEDE_MS_MAX - CONCEDE_MS_MIN) * random.fraction();
   }
 
-  /** Whether a client of another library had the lock lately. */
-  isForeignSeen(nowMs: number): boolean {
-    return nowMs - this.#foreignMs < FOREIGN_MS;
+  /** Whether one of them had the lock lately. */
+  isSeen(nowMs: number): boolean {
+    return nowMs - this.#seenMs < SEEN_MS;
   }
 
   /** For how long at most clients of this library leave the lock to others, in milliseconds. */
   concedeMsMax(nowMs: number): number {
-    return this.isForeignSeen(nowMs) ? CONCEDE_MS_MAX : 0;
+    return this.isSeen(nowMs) ? CONCEDE_MS_MAX : 0;
   }
 
   /**
-   * The upper bound of the random delay until the first in the queue asks again while a client of
-   * another library has the lock: as long as that client has had it so far, and at most
-   * `retryDelayMs`. So a lock that changes hands often is polled often. Notes when the keys expire,
-   * by which it knows since when the client has them.
+   * The upper bound of the random delay until the first in the queue asks again while one of them
+   * has the lock: as long as that has had it so far, and at most `retryDelayMs`. So a lock that
+   * changes hands often is polled often. Notes when the keys expire, by which it knows since when
+   * they are held.
    *
    * @param freeInMs When the keys expire, from now, in milliseconds.
    */
