@@ -136,15 +136,18 @@ const CASES: Record<string, Case> = {
       `ZADD hasp:queue:a ${[1, 2, 3, 4, 5, 6].map((n) => `${n} gone:${n}:50`).join(" ")}`,
     ],
     run: [EXTEND_SHARED, "1 a v 9000", 1],
-    after: { "ZCARD hasp:queue:a": 0, "ZSCORE hasp:readers:a v": "9999999999999" },
+    after: {
+      ...{ "ZCARD hasp:queue:a": 0, "ZSCORE hasp:readers:a v": "9999999999999" },
+      "PEXPIRE a 99000 GT": 0,
+    },
   },
-  "ACQUIRE_SHARED notifies readers behind a writer that is gone": {
+  "ACQUIRE_SHARED notifies readers behind a writer that is gone, and makes no deadline earlier": {
     before: [
-      ...["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 9999999999999 w"],
+      ...["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 9999999999999 v"],
       `ZADD hasp:queue:a 1 ${GONE} 2 gone:R1:50`,
     ],
     run: [ACQUIRE_SHARED, "1 a v 9000 ", 1],
-    after: { "ZCARD hasp:queue:a": 0 },
+    after: { "ZCARD hasp:queue:a": 0, "ZSCORE hasp:readers:a v": "9999999999999" },
   },
   "RELEASE_QUEUED leaves a key alone that another got after readers' key was deleted": {
     before: ["SET a w", "ZADD hasp:readers:a 9999999999999 v"],
@@ -174,14 +177,11 @@ const CASES: Record<string, Case> = {
   },
   "ACQUIRE_SHARED enters nowhere while a writer is ahead for one of the keys": {
     before: [
-      ...["SET a hasp:shared PX 9000", "ZADD hasp:readers:a 9999999999999 w"],
-      ...[
-        "ZADD hasp:queue:a 1 x:1:50",
-        "ZADD hasp:queue:b 1 y:1:50",
-        "SET hasp:turn:b y:1:50 PX 2000",
-      ],
+      ...["MSET a hasp:shared c hasp:shared hasp:turn:b y:1:50", "ZADD hasp:queue:a 1 x:1:50"],
+      ...["ZADD hasp:readers:a 9999999999999 w", "ZADD hasp:readers:c 9999999999999 w"],
+      "ZADD hasp:queue:b 1 y:1:50",
     ],
-    run: [ACQUIRE_SHARED, "2 a b v 9000 ", 0, OTHERS_LISTEN],
+    run: [ACQUIRE_SHARED, "3 a b c v 9000 ", 0, OTHERS_LISTEN],
     after: { "EXISTS b": 0 },
   },
   "ACQUIRE_SHARED forgets the readers of a key that is gone": {
@@ -241,6 +241,16 @@ const CASES: Record<string, Case> = {
     after: {
       "LRANGE sent 0 -1": ["x:2:50-9000", "x:5:50-9050", "x:8:50-9100", "x:6:50-9150"],
     },
+  },
+  "ACQUIRE_OR_WAIT takes a free key for one in its turn, and drops none ahead of it": {
+    before: ["ZADD hasp:queue:a 1 x:1:50 2 own:1:50"],
+    run: [ACQUIRE_OR_WAIT, "1 a v 9  own:1:50 2 ", 1, OTHERS_LISTEN + inTurn("a", "own:1:50")],
+    after: { "ZCARD hasp:queue:a": 1 },
+  },
+  "ACQUIRE_OR_WAIT takes no key while one of them is for another": {
+    before: ["ZADD hasp:queue:a 1 x:1:50:.1"],
+    run: [ACQUIRE_OR_WAIT, "2 a b v 9  own:1:50 5 ", [-2, 1, 2, 5, 1e9, 0, "", 50], X_IN_TURN],
+    after: { "EXISTS a b": 0 },
   },
   "ACQUIRE_SHARED takes a free key for one ahead of the first by an agreed score": {
     before: ["ZADD hasp:queue:a 9 x:1:50"],
