@@ -308,9 +308,13 @@ export class QueuedWaiter implements TicketListener {
     return this.#splits === 0 ? Infinity : this.#nowMs + this.#graceMs(this.#splits);
   }
 
-  /** When the first polls because the holder is of another library, and will notify nobody. */
+  /**
+   * When the first polls because the holder is of another library, and will notify nobody; not if
+   * it would take a free key from others again and again, where another key is held.
+   */
   #foreignMs({ foreign, ahead, freeInMs }: Standing): number {
-    if (!foreign || ahead > 0) return Infinity;
+    const takesFreeKey = this.#splits >= SPLITS_MAX && this.#ticket.keys.length > 1;
+    if (!foreign || ahead > 0 || takesFreeKey) return Infinity;
     const { retryDelayMs } = this.#call.settings;
     return this.#within(this.#foreign.nextPollMsMax(this.#nowMs, freeInMs, retryDelayMs));
   }

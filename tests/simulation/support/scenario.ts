@@ -57,7 +57,9 @@ export interface ScenarioDetails {
   /** How fast the clients' clocks run. */
   readonly clocks?: Partial<Pick<ClientPlan, "monotonicRate" | "wallRate">>;
   /** Options of all clients. */
-  readonly options?: Pick<ClientPlan, "fencing" | "notify" | "restartGuardMs" | "cooldownMs">;
+  readonly options?: Partial<
+    Pick<ClientPlan, "fencing" | "notify" | "restartGuardMs" | "cooldownMs" | "retryDelayMs">
+  >;
   readonly outside?: string;
   readonly missing?: Scenario["missing"];
   readonly catches?: readonly string[];

@@ -179,6 +179,17 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     ],
     missing: expectSoon(3, RELEASED_MS, 1_000),
   }),
+  scenario("Q14", "so does one if a client of another library holds the key", {
+    nodes: 2,
+    clients: [
+      [{ ...HOLDER, resources: ["b"] }],
+      [waits(50, { resources: ["a", "b"] })],
+      [waits(100, { resources: ["b"] })],
+    ],
+    faults: [{ kind: "foreign", nodes: [0], resource: "a", ttlMs: 9_500, atMs: 0 }],
+    options: { retryDelayMs: 10 },
+    missing: expectSoon(2, RELEASED_MS, 1_000),
+  }),
   scenario("Q15", "a release while the first waiter subscribes is noticed soon", {
     clients: [[{ ttlMs: 20_000, holdMs: 1_000 }], [waits(1_001, { ttlMs: 20_000 })]],
     missing: expectSoon(1, RELEASED_MS, HAND_OFF_MS),
