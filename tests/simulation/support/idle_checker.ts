@@ -252,8 +252,9 @@ function troublesOf(plan: Plan, guardMs: number): Trouble[][] {
   const laterMs = AFTER_FAULTS_MS + (guardMs > 0 ? 1.1 * guardMs + UPTIME_ERROR_MS : 0);
   return nodes.map((_, index) => {
     const troubles = faults.filter((fault) => disturbs(fault, index)).map((fault) => {
-      // that a node was emptied shows when it is next asked
-      const forMs = fault.kind === "flush" ? healAtMs : "forMs" in fault ? fault.forMs : 0;
+      // that a node was emptied shows when it is next asked; a clock set ahead deletes its keys
+      const empties = fault.kind === "flush" || fault.kind === "node-step" && fault.stepMs > 0;
+      const forMs = empties ? healAtMs : "forMs" in fault ? fault.forMs : 0;
       return { fromMs: fault.atMs, untilMs: fault.atMs + forMs + laterMs };
     });
     if (messages) troubles.push({ fromMs: 0, untilMs: healAtMs + laterMs });
