@@ -87,7 +87,9 @@ function score({ keys }: CommandContext, [key, member]: readonly string[]): Repl
 /** A limit of a range of scores; one that is outside of the range has a parenthesis in front. */
 function parseBound(text: string): { score: number; isOutside: boolean } {
   const isOutside = text.startsWith("(");
-  const score = parseScore(isOutside ? text.slice(1) : text, "ERR min or max is not a float");
+  const number = isOutside ? text.slice(1) : text;
+  // The C library reads an empty text as 0.
+  const score = parseScore(number || "0", "ERR min or max is not a float");
   return { score, isOutside };
 }
 
