@@ -159,11 +159,15 @@ interface Builtins {
 
 /**
  * Loads a module of Node without `import()`, which fails in a program that was compiled to
- * bytecode; `undefined` where the runtime cannot, as Node before 20.16.
+ * bytecode; `undefined` where the runtime cannot, as Node before 20.16 and 22.3, and emulations.
  */
 function builtin<Name extends keyof Builtins>(name: Name): Builtins[Name] | undefined {
   const { process } = globalThis as { process?: { getBuiltinModule?(name: Name): Builtins[Name] } };
-  return process?.getBuiltinModule?.(name);
+  try {
+    return process?.getBuiltinModule?.(name);
+  } catch {
+    return undefined; // an emulation of Node may have it throw
+  }
 }
 
 /**

@@ -149,6 +149,7 @@ for (
       await Deno.writeTextFile(
         program,
         `import { connect } from "./transport.mjs";
+        if (process.env.EMULATED) process.getBuiltinModule = () => { throw new Error("emulated"); };
         const { signal } = new AbortController();
         const stream = await connect(${JSON.stringify(target)}, { signal });
         stream.close();
@@ -156,8 +157,10 @@ for (
       );
       const connecting = (env: Record<string, string>) =>
         plainCommand(path!, { args: [program], env }).output();
-      const trusting = await connecting({ NODE_EXTRA_CA_CERTS: extra });
-      assertEquals(new TextDecoder().decode(trusting.stdout), "connected\n");
+      for (const EMULATED of ["", "1"]) {
+        const trusting = await connecting({ NODE_EXTRA_CA_CERTS: extra, EMULATED });
+        assertEquals(new TextDecoder().decode(trusting.stdout), "connected\n");
+      }
       assertEquals((await connecting({ NODE_EXTRA_CA_CERTS: "" })).success, false);
     },
   });
