@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { LockOptions, type RedlockOptions, TTL_MS_MAX, TTL_MS_MIN } from "../../src/options.ts";
 import { typeOf } from "../../src/validate.ts";
+import { quoted } from "../../src/printable.ts";
 
 const DEFAULTS = {
   ttlMs: 30_000,
@@ -218,7 +219,7 @@ Deno.test("LockOptions takes a label of up to 64 printable ASCII characters", ()
   assertRefused({ label: 5 }, TypeError, "'label' must be a string: current type is 'number'");
   for (const label of ["~".repeat(65), "a\nb", "é", "\x7f", "\u{1f512}"]) {
     const rule = "'label' must be at most 64 printable ASCII characters";
-    assertRefused({ label }, RangeError, `${rule}: current value is ${JSON.stringify(label)}`);
+    assertRefused({ label }, RangeError, `${rule}: current value is ${quoted(label)}`);
   }
 });
 

@@ -51,8 +51,8 @@
  *   before, or a little later if only a minority of nodes says so. Each that gets this message
  *   waits at least 50 ms longer than the one before. The key is free, and it is another's turn; or
  *   a lock that has ended keeps the key until then. It goes to the first, the fourth and the last
- *   of those who wait for that. Several at the head may be stuck; but the last has just asked, so
- *   it most likely runs.
+ *   of those who wait for that; if a lock keeps the key, also to the last but one. Several at the
+ *   head may be stuck; but the last has just asked, so it most likely runs.
  * - `-` and a time, `taken`: another took the key, and it expires after so many milliseconds. Until
  *   then there is nothing to ask for. It goes to the same tickets. The last may be there only since
  *   it released the key, so the one that was the last when the turn began gets it, too.

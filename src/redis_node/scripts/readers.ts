@@ -220,7 +220,10 @@ for _, key in ipairs(KEYS) do
       expireReaders(key)
       notifyReaders(key)
     end
-    if keeps then notifyWatchers(key, '+', tonumber(ttl)) end
+    if keeps then
+      local earlier = redis.pcall('ZRANGE', 'hasp:queue:' .. key, '-2', '-2')[1]
+      notifyWatchers(key, '+', tonumber(ttl), nil, nil, earlier)
+    end
   elseif found and found ~= 'hasp:shared' then
     reply = 0
   elseif reply == 1 then
@@ -229,7 +232,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "99f3351becc26196d08e8d2f72f0bfcfffebe657";
+const PROLONG_SHA1 = "2d2d4235058363292342175bf1705bfa70181994";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {
