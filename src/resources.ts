@@ -98,7 +98,8 @@ export function checkResources(
     const rule = `must have at most ${max} elements${any ? " if 'any' is true" : ""}`;
     throw rangeError(action, "resource", rule, resources.length);
   }
-  for (const name of resources) {
+  for (let index = 0; index < resources.length; index++) { // an iterator takes more memory
+    const name = resources[index];
     check(action, "resource", name, KEY_TEXT);
     if (isReserved(keyPrefix + name)) {
       const key = quoted(keyPrefix + name);

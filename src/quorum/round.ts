@@ -295,7 +295,7 @@ export class Round extends TimerEntry implements QuorumRequest {
 
   /** Whether a node that released the keys answered that others wait for them. */
   get hasWaiters(): boolean {
-    return this.#answers.some((answer) => answer % OUTCOMES_MAX === CONTENDED);
+    return this.#answers.some(isContended);
   }
 
   /** How long the slowest node took that has granted or denied, in milliseconds. */
@@ -443,4 +443,9 @@ function stopOnAbort(round: Round, signal: AbortSignal, resolve: () => void): ()
     offAbort(signal, stop);
     resolve();
   };
+}
+
+/** Whether an answer says that others wait; no closure, because each release asks. */
+function isContended(answer: number): boolean {
+  return answer % OUTCOMES_MAX === CONTENDED;
 }
