@@ -100,9 +100,7 @@ const REFUSING: readonly (readonly [
       [
         "sends an error at once and leaves the connection open",
         address,
-        (stream: FakeTransport) => {
-          stream.feed(`-${MAX_CLIENTS}\r\n`);
-        },
+        (stream: FakeTransport) => stream.feed(`-${MAX_CLIENTS}\r\n`),
         MAX_CLIENTS,
       ],
       [
@@ -170,13 +168,15 @@ test("Connection shows why it could not be made without our password and without
 
 // Whether the server is available
 
-test("Connection says that it was refused if the server hangs up behind its first reply, which refuses a command", async (bench) => {
-  bench.use({}, "redis://h");
-  await bench.submit(1);
-  bench.queue(2);
-  bench.transport.feed("-MASTERDOWN no primary\r\n");
-  bench.transport.end();
-  await bench.advance(0);
-  const refused = `Connection to ${NAME} was refused: MASTERDOWN no primary`;
-  assertEquals(bench.replies.at(-1), [2, refused, "unknown"]);
-});
+for (const ok of ["", "+OK\r\n"]) {
+  const why = ok ? "lost: the server closed the connection" : "refused: MASTERDOWN no primary";
+  test(`Connection says '${why}' if the server hangs up behind '-MASTERDOWN${ok && ", +OK"}'`, async (bench) => {
+    bench.use({}, "redis://h");
+    await bench.submit(1);
+    for (const id of [2, 3]) bench.queue(id);
+    bench.transport.feed(`-MASTERDOWN no primary\r\n${ok}`);
+    bench.transport.end();
+    await bench.advance(0);
+    assertEquals(bench.replies.at(-1), [3, `Connection to ${NAME} was ${why}`, "unknown"]);
+  });
+}
