@@ -93,6 +93,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "a1cf64edb222e5445018ba918d294f3fa692f87b",
+  sha1: "f277a558af01621dc2fa353703a45c8ee9d36987",
   read: readAcquired,
 };

@@ -118,7 +118,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "ab4f3dac5276202b9b8a71f650bba5851d9d64c2",
+  sha1: "9a2c48da43df6d4873752c0fb27fdf664ce7a47b",
   read(reply, request) {
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
     return isMask ? DENIED : readAcquired(reply, request);

@@ -166,11 +166,10 @@ end`,
   local first, fourth = tickets[index], tickets[index + 3]
   local last = tickets[index + 1] and redis.pcall('ZRANGE', queue, '-1', '-1')[1]
   for _, watcher in ipairs({ first, fourth or first, last or first, earlier }) do
-    local isNew = not notified[watcher]
-    notified[watcher] = true
-    if isNew and publish(watcher, sign .. waitMs) ~= 0 then
+    if not notified[watcher] and publish(watcher, sign .. waitMs) ~= 0 then
       waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS}
     end
+    notified[watcher] = true
   end
   return waitMs, last
 end`,

@@ -63,7 +63,7 @@ end`,
     local dropped = false
     for index, ticket in ipairs(redis.pcall('ZRANGE', queue, rank or '0', rank and rank + 4 or '4')) do
       if gone(ticket) then
-        dropped = redis.pcall('ZREM', queue, ticket) == 1 or dropped
+        dropped = redis.pcall('ZREM', queue, ticket) == 1
         from = 1
       elseif ticket ~= own then
         first = first or ticket
@@ -93,7 +93,6 @@ end`,
   local ttl = string.format('%.0f', latest - nowMs())
   redis.call('PEXPIRE', key, ttl)
   redis.call('PEXPIRE', readers, ttl)
-  return false
 end`,
 );
 
@@ -125,7 +124,7 @@ export const ACQUIRE_SHARED: ScriptOperation = {
       if ticket == own then break end
       local writes = not reads(ticket)
       if writes and gone(ticket) then
-        again = redis.pcall('ZREM', queue, ticket) == 1 or again
+        again = redis.pcall('ZREM', queue, ticket) == 1
       elseif writes or index == 64 and not again then
         return ticket, dropped or again
       end
@@ -189,7 +188,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "a67d7a3eac456fb94940a40316188ccccb17c6d9",
+  sha1: "dc9d78c2bb066b0d7a45c7babf755286c6826ba8",
 };
 
 /**
@@ -213,7 +212,7 @@ for _, key in ipairs(KEYS) do
   local found, readers = redis.call('GET', key), 'hasp:readers:' .. key
   local deadline = found == 'hasp:shared' and tonumber(redis.call('ZSCORE', readers, value)) or 0
   local isReader = deadline > 0 and deadline > nowMs()
-  if isReader or keeps and found == value then
+  if isReader or found == value then
     redis.call('PEXPIRE', key, ttl)
     if isReader then
       redis.call('ZADD', readers, math.max(keeps and 0 or deadline, nowMs() + ttl), value)
@@ -232,7 +231,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "2d2d4235058363292342175bf1705bfa70181994";
+const PROLONG_SHA1 = "580802fa73decf109f885cc0c6d5c3c68cb36d24";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {

@@ -53,7 +53,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "7b00de970b54bb19568cca826ef38081a2f84035",
+  sha1: "33db50f18e2418f8dd669725ee58118b19dd19ca",
 };
 
 /**
@@ -123,5 +123,5 @@ end
 if failure then return failure end
 return count < (pooled and 1 or #KEYS) and 0 or waiting and 2 or 1`,
   ),
-  sha1: "7edd7a77b315450e14107235ed3bb78cbceac89a",
+  sha1: "9662baed7a03a5b9fa95f43da916edfd0e6e4420",
 };
