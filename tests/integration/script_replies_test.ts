@@ -297,6 +297,11 @@ const CASES: Record<string, Case> = {
     run: [KEEP, "1 a v 500 1", 1, OTHERS_LISTEN],
     after: { "LRANGE sent 0 -1": ["x:R1:50*", "x:R1:50+500"] },
   },
+  "KEEP tells the watchers and the last but one when the key expires": {
+    before: ["SET a v", "ZADD hasp:queue:a 1 x:1:50 2 x:2:50 3 x:3:50 4 x:4:50 5 x:5:50 6 x:6:50"],
+    run: [KEEP, "1 a v 500 1", 1, OTHERS_LISTEN],
+    after: { "LRANGE sent 0 -1": ["x:1:50+500", "x:4:50+550", "x:6:50+600", "x:5:50+650"] },
+  },
   "ACQUIRE_OR_WAIT leaves the queue of a free key while one is held, but not in its turn": {
     before: [
       ...["SET a w", "ZADD hasp:queue:a 1 x:1:50", "SET hasp:turn:a own:1:50"],
@@ -350,18 +355,12 @@ const CASES: Record<string, Case> = {
 
 for (
   const [score, what, queue, asked, place] of [
-    [5, "it has, if it asks for one ahead of the clock", "5 own:1:50", "2000000000 ", [0, 1]],
+    [5, "it has, if it asks for one ahead of the clock", "5 own:1:50", "2e9 ", [0, 1]],
     [8, "it asks for, if that is later than its own", "7 own:1:50", "8 ", [0, 1]],
     [7, "it has, if it asks for an earlier one", "7 own:1:50 1 x:1:50", "6 ", [1, 2]],
-    [1000250000, "is the latest not ahead, if it asks for one ahead", "1 x:1:50", "2000000000 ", [
-      1,
-      2,
-    ]],
+    [1000250000, "is the latest not ahead, if it asks for one ahead", "1 x:1:50", "2e9 ", [1, 2]],
     [8, "it asks for, if that is near the last one's", "250008 x:1:50", "8 ", [0, 2]],
-    [250010, "is behind the last, if it asks for one too early", "1 x:1:50 250009 y:1:50", "8 ", [
-      2,
-      3,
-    ]],
+    [250010, "is behind the last, if it asks too early", "1 x:1:50 250009 y:1:50", "8 ", [2, 3]],
     [8, "a quorum agreed on, however early", "9 x:1:50 250009 y:1:50", "8 1", [0, 3]],
   ] as const
 ) {
