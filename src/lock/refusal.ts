@@ -92,8 +92,9 @@ function obstacle(
   own: HeldLock | undefined,
   label: string | undefined,
 ): string {
+  const [it, one] = resources.length === 1 ? ["it", "it"] : ["them", "one of them"];
   if (cooldownLeftMs > 0) {
-    const what = pool ? "each is held or" : "it is";
+    const what = pool ? "each is held or" : `${one} is`;
     return `${what} in its cooldown ('cooldownMs') for another ${Math.ceil(cooldownLeftMs)} ms`;
   }
   if (own) {
@@ -101,17 +102,17 @@ function obstacle(
     const [how, rule] = own.round.mode
       ? [" in shared mode", reader]
       : ["", "locks are not reentrant"];
-    const what = own.resources.length === resources.length ? "it" : lockName(own.resources);
+    const what = own.resources.length === resources.length ? it : lockName(own.resources);
     const heldMs = Math.round(own.round.ageMs);
     return `another call of this client has held ${what}${how} for ${heldMs} ms, and ${rule}`;
   }
-  if (!last?.votes.length) return "earlier calls of this client are still waiting for it";
+  if (!last?.votes.length) return `earlier calls of this client are still waiting for ${it}`;
   if (pool) return "each of them is held, or others compete for it";
-  if (!last.deniedByMajority) return "others hold it or compete for it";
-  if (label === undefined) return "someone else holds it";
+  if (!last.deniedByMajority) return `others hold ${one} or compete for ${it}`;
+  if (label === undefined) return `someone else holds ${one}`;
   return label === settings.label
-    ? `this process, or one with its label (${label}), holds it`
-    : `someone else (${label}) holds it`;
+    ? `this process, or one with its label (${label}), holds ${one}`
+    : `someone else (${label}) holds ${one}`;
 }
 
 /** How long the key in the way lives. */

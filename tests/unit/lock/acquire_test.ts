@@ -99,7 +99,9 @@ Deno.test("acquire() names resources, not keys, in errors and events", async () 
   assertEquals(cluster.nodes[0].calls[0].keys, ["app:a", "app:b"]);
   assertInstanceOf(error, LockHeldError);
   assertEquals(error.resources, ["a", "b"]);
-  assert(error.message.startsWith('Cannot acquire locks "a", "b": someone else holds it; '));
+  assert(
+    error.message.startsWith('Cannot acquire locks "a", "b": someone else holds one of them; '),
+  );
   assert(error.message.endsWith(DENIED));
   const named = cluster.events.map((event) => "resources" in event && event.resources);
   assertEquals(named, [["a", "b"], ["a", "b"]]);

@@ -73,8 +73,8 @@ test("acquire() says who is in its way, as far as it knows", async (cluster) => 
   cluster.occupy("b", 700, `${"0".repeat(40)}:rs:web 3`);
   assertEquals(
     await messageOf(200, ["b", "c"]),
-    'Cannot acquire locks "b", "c": someone else (web 3) holds it; waited 200 ms; one of their ' +
-      `keys expires in 501 ms unless it is extended; ${DENIED}`,
+    'Cannot acquire locks "b", "c": someone else (web 3) holds one of them; waited 200 ms; ' +
+      `one of their keys expires in 501 ms unless it is extended; ${DENIED}`,
   );
   cluster.occupy("e", 700, `${"0".repeat(40)}:rs:me`);
   assertMatch(
@@ -121,7 +121,9 @@ for (
     assertInstanceOf(error, LockHeldError);
     assertEquals(
       error.message,
-      `Cannot acquire ${name}: another call of this client has held it for ${heldMs} ms, and locks are not reentrant${waited}`,
+      `Cannot acquire ${name}: another call of this client has held ${
+        resources.length > 1 ? "them" : "it"
+      } for ${heldMs} ms, and locks are not reentrant${waited}`,
     );
   });
 }
