@@ -122,7 +122,7 @@ export class LocalQueues {
     const ticket = queue.ticket ??= new Ticket(notifications, this.#nodeSet, call);
     const foreign = this.remember(call.name);
     if (!call.waiter) {
-      call.waiter = new QueuedWaiter(call, ticket, foreign);
+      call.waiter = new QueuedWaiter(settings, ticket, foreign);
       notifications.register(ticket.name, call.waiter); // until the ticket ends
     }
     return call.waiter;

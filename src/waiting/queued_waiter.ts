@@ -96,7 +96,8 @@ export interface WaitingCall extends Wanted {
 
 /** Waits in the queues, for one call. */
 export class QueuedWaiter implements TicketListener {
-  readonly #call: WaitingCall;
+  /** Those of its call, which need not live as long as its lock. */
+  readonly #settings: Settings;
   /** What stands in the queues. */
   readonly #ticket: Ticket;
   readonly #foreign: ForeignClients;
@@ -141,8 +142,8 @@ export class QueuedWaiter implements TicketListener {
    */
   #staggerMs = 0;
 
-  constructor(call: WaitingCall, ticket: Ticket, foreign: ForeignClients) {
-    this.#call = call;
+  constructor(settings: Settings, ticket: Ticket, foreign: ForeignClients) {
+    this.#settings = settings;
     this.#ticket = ticket;
     this.#foreign = foreign;
     this.#nodeSet = ticket.nodeSet;
@@ -209,7 +210,7 @@ export class QueuedWaiter implements TicketListener {
    * can be made before the next.
    */
   async #sleepUntil(dueMs: () => number, limitMs: number): Promise<void> {
-    const { signal } = this.#call.settings;
+    const { signal } = this.#settings;
     const endMs = this.#nowMs + limitMs;
     for (let ticked = !this.#failedByMajority;; ticked = true) {
       const leftMs = Math.min(dueMs(), endMs) - this.#nowMs;
@@ -315,7 +316,7 @@ export class QueuedWaiter implements TicketListener {
   #foreignMs({ foreign, ahead, freeInMs }: Standing): number {
     const takesFreeKey = this.#splits >= SPLITS_MAX && this.#ticket.keys.length > 1;
     if (!foreign || ahead > 0 || takesFreeKey) return Infinity;
-    const { retryDelayMs } = this.#call.settings;
+    const { retryDelayMs } = this.#settings;
     return this.#within(this.#foreign.nextPollMsMax(this.#nowMs, freeInMs, retryDelayMs));
   }
 
@@ -363,12 +364,12 @@ export class QueuedWaiter implements TicketListener {
 
   /** The longest delay of a call that polls, or that of one that is idle, in milliseconds. */
   get #longestDelayMs(): number {
-    return Math.max(this.#call.settings.retryDelayMaxMs, IDLE_MS_MIN);
+    return Math.max(this.#settings.retryDelayMaxMs, IDLE_MS_MIN);
   }
 
   /** When to ask if it polls: the rarer, the more often it did before. */
   #pollMs(): number {
-    return this.#nowMs + backoffMs(this.#random, this.#call.settings, this.#polls++);
+    return this.#nowMs + backoffMs(this.#random, this.#settings, this.#polls++);
   }
 
   /** Half to one and a half times so many milliseconds, at random. */

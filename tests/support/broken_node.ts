@@ -103,9 +103,7 @@ const DEFECTS = {
     acquire: (request) => good.acquire(inSeconds(request)),
     extend: (request) => good.extend(inSeconds(request)),
   }),
-  "extends in whole seconds": (good) => ({
-    extend: (request) => good.extend(inSeconds(request)),
-  }),
+  "extends in whole seconds": (good) => ({ extend: (request) => good.extend(inSeconds(request)) }),
   "extends an expired row": (good, store) => {
     const rows = new Map<string, string>();
     return {
@@ -136,12 +134,8 @@ const DEFECTS = {
   "denies extensions without an answer": (good) => ({
     extend: (request) => impatient(good.extend(request)),
   }),
-  "answers nothing": () => ({
-    acquire: () => Promise.resolve(undefined as never),
-  }),
-  "drops requests at close": (_good, store) => ({
-    close: () => store.close(),
-  }),
+  "answers nothing": () => ({ acquire: () => Promise.resolve(undefined as never) }),
+  "drops requests at close": (_good, store) => ({ close: () => store.close() }),
   "loses releases in a hang": (good, store) => ({
     async release(request) {
       if (store.mode !== "hang") return await good.release(request);

@@ -125,11 +125,7 @@ export async function testExclusion(edition: Edition): Promise<void> {
 /**
  * Two of five nodes are left: the command that ran is ended, and none of those that wait begins.
  */
-async function testNobodyRuns(
-  loser: Program,
-  written: Beats,
-  options: HaspOptions,
-): Promise<void> {
+async function testNobodyRuns(loser: Program, written: Beats, options: HaspOptions): Promise<void> {
   const { code, stderr } = await loser.end(END_WITHIN_MS);
   assertEquals(code, 122);
   assertMatch(stderr, /^hasp: Cannot extend lock "job": .*; the command is stopped\n/);

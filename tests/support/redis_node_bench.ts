@@ -61,10 +61,7 @@ export class NodeBench extends StreamBench implements ReleaseListener {
     const server = (connect: ConnectionOptions["connect"]) =>
       redisServer(parseAddress(address), { ...this.options, connect, ...options }, wheel);
     const { subscribe } = server(this.subscriptions.connect);
-    this.#node = new RedisNode({
-      ...server(this.network.connect),
-      subscribe,
-    }, (event) => {
+    this.#node = new RedisNode({ ...server(this.network.connect), subscribe }, (event) => {
       if (event.type === "node-connected") this.events.push(`${event.node} connected`);
       if (event.type === "node-disconnected") {
         this.events.push(`${event.node}: ${event.error.message}`);

@@ -47,10 +47,7 @@ export function startServerControl(): ServerControl {
     url: `http://127.0.0.1:${control.addr.port}`,
     async [Symbol.asyncDispose]() {
       await control.shutdown();
-      await Promise.all(started.flatMap(({ server, proxy }) => [
-        server.stop(),
-        proxy.close(),
-      ]));
+      await Promise.all(started.flatMap(({ server, proxy }) => [server.stop(), proxy.close()]));
     },
   };
 }

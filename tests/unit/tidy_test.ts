@@ -23,9 +23,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   [
     "base",
     /^src\/(bounded_map|console_view|credentials|errors|events|holder|messages|options|printable|process_name|resources|stackless|validate|to_error|vote|console_warnings)\.ts$/u,
-    [
-      "time",
-    ],
+    ["time"],
   ],
   ["redis", /^src\/redis\//u, ["time", "transport", "base"]],
   ["seam", /^src\/quorum\/(lock_node|node_diagnosis|queue_ticket|quorum_node|outcome)\.ts$/u, [

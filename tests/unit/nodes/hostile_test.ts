@@ -22,9 +22,7 @@ const CLIENTS: Readonly<Record<string, (make: () => unknown) => Partial<CommandN
     pipeline: (commands) => Promise.resolve(commands.map(make)),
   }),
   "subscribe rejects with": (make) => ({ subscribe: () => rejected(make) as Promise<() => void> }),
-  "subscribe resolves to": (make) => ({
-    subscribe: () => Promise.resolve(make() as () => void),
-  }),
+  "subscribe resolves to": (make) => ({ subscribe: () => Promise.resolve(make() as () => void) }),
   "the end of a subscription rejects with": (make) => ({
     subscribe: (_channel, listener) => {
       queueMicrotask(() => listener.onLost());

@@ -301,10 +301,7 @@ for (
   const [reply, advice] of [
     ["OOM", "Raise maxmemory, or delete data"],
     ["MISCONF", "Make room on the server's disk"],
-    [
-      "ERR",
-      "Use no Sentinel, and take rename-command out of the server's configuration",
-    ],
+    ["ERR", "Use no Sentinel, and take rename-command out of the server's configuration"],
     ["NOPERM", "Allow what is refused; in an ACL: ~app:* +set"],
   ]
 ) {

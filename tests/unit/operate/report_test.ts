@@ -95,11 +95,7 @@ Deno.test("formatHealthReport() has no text forge lines or escapes", () => {
   const version = `${plain} ${plain}`;
   const cells = [plain, "0.4 ms", version, plain, "5 d", "0 ± 1 ms", plain, plain];
   assertEquals(lines[3].split(/ {2,}/u), cells);
-  assertEquals(lines.slice(4), [
-    "",
-    `warning MAY_EVICT: ${plain}`,
-    `  ${plain}`,
-  ]);
+  assertEquals(lines.slice(4), ["", `warning MAY_EVICT: ${plain}`, `  ${plain}`]);
 });
 
 Deno.test("formatHealthReport() bounds the length of its lines", () => {

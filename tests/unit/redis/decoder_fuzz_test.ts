@@ -53,10 +53,7 @@ const { reply: sample } = fc.letrec<{ reply: Sample }>((tie) => ({
       wire: `:${integer}\r\n`,
       value: Number.isSafeInteger(Number(integer)) ? Number(integer) : integer,
     })),
-    bulk.map((bulk): Sample => ({
-      wire: `$${bulk.length}\r\n${bulk}\r\n`,
-      value: toBytes(bulk),
-    })),
+    bulk.map((bulk): Sample => ({ wire: `$${bulk.length}\r\n${bulk}\r\n`, value: toBytes(bulk) })),
     fc.array(tie("reply"), { maxLength: 4 }).map((samples): Sample => ({
       wire: `*${samples.length}\r\n${samples.map(({ wire }) => wire).join("")}`,
       value: samples.map(({ value }) => value),

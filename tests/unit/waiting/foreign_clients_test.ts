@@ -64,19 +64,13 @@ Deno.test("the first in the queue polls a lock of another library that does not 
   assertGreater((await waitsMs(callers, 1_000)).length, 8);
 });
 
-for (
-  const [what, value, ahead] of [
-    ["that is not the first does not poll a lock of another library", FOREIGN, ["other:1"]],
-    ["does not poll a lock of this library", OTHER_VALUE, []],
-  ] as const
-) {
-  Deno.test(`a call ${what}`, async () => {
-    const callers = await waiting(value, ...ahead);
+Deno.test("a call that is not the first does not poll a lock of another library, nor the first one of this library", async () => {
+  for (const callers of [await waiting(FOREIGN, "other:1"), await waiting(OTHER_VALUE)]) {
     const asks = callers.asked()[0];
     await callers.advance(3_000);
     assertEquals(callers.asked()[0], asks);
-  });
-}
+  }
+});
 
 // Shares
 

@@ -189,12 +189,7 @@ for (
   });
 }
 
-for (
-  const [taken, waitedMs] of [[1, 100 + PATIENCE_MS + QUORUM_LATER_MS], [2, undefined], [
-    3,
-    undefined,
-  ]]
-) {
+for (const [taken, waitedMs] of [[1, 100 + PATIENCE_MS + QUORUM_LATER_MS], [2], [3]]) {
   Deno.test(`a call ${waitedMs ? "overtakes" : "leaves alone"} a first in the queue of which ${taken} of 3 nodes say that it has the key`, async () => {
     const callers = await blocked(["first"]);
     const { nodes, clock } = callers;

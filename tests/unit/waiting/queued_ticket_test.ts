@@ -1,4 +1,6 @@
 import { assert, assertEquals, assertGreater } from "@std/assert";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { QUEUE_LEAD_MS } from "../../../src/quorum/queue_ticket.ts";
 import { blocked, Callers, held } from "../../support/callers.ts";
 import { test } from "../../support/cluster.ts";
@@ -238,6 +240,26 @@ Deno.test("a client that has the lock takes no notice of a late notification, no
   await callers.release("first");
   assertEquals([node.queue(), node.messages.at(-1)], [["other:1"], "other:1"]);
   assertEquals(node.leaves, []); // the release has taken the ticket out
+});
+
+Deno.test("a lock keeps nothing alive of the attempts that failed before it", async () => {
+  const errors: WeakRef<Error>[] = [];
+  const callers = new Callers({
+    onEvent: (event) => {
+      if (event.type !== "attempt" || event.granted) return;
+      errors.push(new WeakRef(event.votes[0].error!));
+    },
+  });
+  callers.occupy();
+  callers.nodes[0].mode = "fail";
+  callers.call("first");
+  await callers.advance(0);
+  await callers.asksAfter(() => callers.free());
+  await new Promise((resolve) => setTimeout(resolve)); // until then a WeakRef keeps its object
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  assertEquals([callers.won, errors.length], [["first"], 2]);
+  assert(errors.every((error) => !error.deref()));
 });
 
 Deno.test("a client leaves the queues with its lock where it still was, and its next call joins behind all who wait", async () => {

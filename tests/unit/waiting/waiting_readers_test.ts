@@ -29,9 +29,7 @@ for (const any of [false, true]) {
   test(`a call for ${call} of several that gives up lets readers in behind it`, async (cluster) => {
     await locked(cluster, "a", READ);
     await locked(cluster, "b", WAIT);
-    const waiting = cluster.rejection(
-      cluster.peer().acquire(BOTH, { ...WAIT, any, waitMs: 200 }),
-    );
+    const waiting = cluster.rejection(cluster.peer().acquire(BOTH, { ...WAIT, any, waitMs: 200 }));
     await cluster.advance(50);
     const last = await reading(cluster);
     assertInstanceOf(await cluster.settle(waiting, 200), LockHeldError);
