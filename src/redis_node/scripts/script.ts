@@ -41,7 +41,7 @@
  *
  * *Queue* is `hasp:queue:k`, a sorted set of tickets; *readers* `hasp:readers:k`, a sorted set of
  * values; *fence* `hasp:fence:k`, a counter; and *turn* `hasp:turn:k`, the ticket whose turn it is,
- * and the one that was the last in the queue when that began. For the ticket of a pool there is also
+ * and the one that was the last in the queue when it began. For the ticket of a pool there is also
  * the key that it has its turn for, under its own name.
  *
  * An error of `redis.call` is the reply of the script. So a script calls by `redis.pcall` what must
