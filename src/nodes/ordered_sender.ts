@@ -24,8 +24,7 @@ import {
   repliesTo,
   type SenderEvents,
 } from "../redis_node/command_sender.ts";
-import { releaseOperation } from "../redis_node/operations.ts";
-import { RequestCommand } from "../redis_node/request_command.ts";
+import { releaseOperation, RequestCommand } from "../redis_node/redis_node.ts";
 import { backoffMs, SERVER_BACKOFF } from "../time/backoff.ts";
 import { settledWithin } from "../time/pause.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";

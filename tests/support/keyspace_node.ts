@@ -10,8 +10,12 @@ import type { QuorumNode, QuorumRequest } from "../../src/quorum/quorum_node.ts"
 import * as queue from "../../src/quorum/queue_ticket.ts";
 import { ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
-import { acquireOperation, detailOf, releaseOperation } from "../../src/redis_node/operations.ts";
-import { RequestCommand } from "../../src/redis_node/request_command.ts";
+import {
+  acquireOperation,
+  detailOf,
+  releaseOperation,
+  RequestCommand,
+} from "../../src/redis_node/redis_node.ts";
 import { ADOPT } from "../../src/redis_node/scripts/adopt.ts";
 import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
 import { COUNTER_PREFIX, RAISE } from "../../src/redis_node/scripts/fencing.ts";

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { NOBODY } from "../../../src/redis/wire.ts";
-import { RequestCommand } from "../../../src/redis_node/request_command.ts";
+import { RequestCommand } from "../../../src/redis_node/redis_node.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";

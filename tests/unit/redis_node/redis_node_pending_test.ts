@@ -1,6 +1,6 @@
 import { assertEquals, assertLess, assertStringIncludes } from "@std/assert";
 import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
-import { releaseOperation } from "../../../src/redis_node/operations.ts";
+import { releaseOperation } from "../../../src/redis_node/redis_node.ts";
 import { PendingReleases } from "../../../src/redis_node/pending_releases.ts";
 import { GIVE_BACK } from "../../../src/redis_node/scripts/adopt.ts";
 import { KEEP } from "../../../src/redis_node/scripts/readers.ts";
