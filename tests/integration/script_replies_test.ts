@@ -38,6 +38,8 @@ const OTHERS_LISTEN = onCall(
     if name == 'PUBSUB' then return { '', isGone and 0 or 1 } end
     if name == 'PUBLISH' then return isGone and 0 or call('RPUSH', 'sent', select(2, ...)) end`,
 );
+/** The user has no right to PUBSUB NUMSUB, and nobody subscribes. */
+const NOBODY_LISTENS = onCall("if name == 'PUBSUB' then return { err = 'NOPERM' } end");
 const NO_CLOCK = onCall("if name == 'TIME' then return { err = 'NOPERM' } end");
 /** It is 1,000 s after 1970, and the milliseconds since a turn began do not count. */
 const EARLY = onCall(
@@ -218,9 +220,14 @@ const CASES: Record<string, Case> = {
     before: ["SET a v", "ZADD hasp:queue:a 1 x:1:50 2 x:2:400 3 x:3:50 4 x:4:50 5 x:5:50 6 x:6:50"],
     run: [RELEASE, "1 a v", 2, OTHERS_LISTEN],
     after: {
-      "LRANGE sent 0 -1": ["x:2:400+50", "x:5:50+450", "x:6:50+500", "x:1:50"],
+      "LRANGE sent 0 -1": ["x:1:50", "x:2:400+50", "x:5:50+450", "x:6:50+500"],
       "GET hasp:turn:a": "x:1:50 x:6:50",
     },
+  },
+  "RELEASE drops each first that has no receiver, also without the right to ask who subscribes": {
+    before: ["SET a v", "ZADD hasp:queue:a 1 x:1:50 2 y:1:50"],
+    run: [RELEASE, "1 a v", 1, NOBODY_LISTENS],
+    after: { "EXISTS hasp:queue:a hasp:turn:a": 0 },
   },
   "ACQUIRE_OR_WAIT overtakes one whose turn is over, and notifies it and those who wait on": {
     before: [
@@ -311,7 +318,7 @@ const CASES: Record<string, Case> = {
     ],
     run: [ACQUIRE_OR_WAIT, "5 a b c d e v 9  own:1:50 5 ", [-1, 1, 2, 5, 1e9, 1, "w", 0], IN_TURNS],
     after: {
-      "LRANGE sent 0 -1": ["y:1:50+50", "x:1:50", "y:2:50"],
+      "LRANGE sent 0 -1": ["x:1:50", "y:1:50+50", "y:2:50"],
       "MGET hasp:turn:a hasp:turn:b hasp:turn:e": [null, "x:1:50", "y:2:50"],
       "EXISTS hasp:queue:c": 1,
       "ZRANGE hasp:queue:d 0 -1": ["x:1:50"],

@@ -93,6 +93,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "f277a558af01621dc2fa353703a45c8ee9d36987",
+  sha1: "4facde90de6904532f4c4df990e0056b43a61a3d",
   read: readAcquired,
 };

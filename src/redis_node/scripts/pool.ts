@@ -118,7 +118,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "9a2c48da43df6d4873752c0fb27fdf664ce7a47b",
+  sha1: "1a0a4b323ab0d3b1b534ae659806f3b609c9fe1f",
   read(reply, request) {
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
     return isMask ? DENIED : readAcquired(reply, request);

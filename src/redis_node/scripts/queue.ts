@@ -222,8 +222,7 @@ end`,
   // wait for it; but newcomers do, because they would pass the first again and again.
   //
   // If nobody else waits, `gone` is not asked: the message then shows whether it has a receiver,
-  // and if its wait is over, that keeps nobody waiting. Else the first is notified last, because a
-  // server sends the last message of a script first.
+  // and if its wait is over, that keeps nobody waiting.
   () =>
     `local function giveTurn(key, own, rank)
   local queue = 'hasp:queue:' .. key
@@ -233,7 +232,7 @@ end`,
     if not first or first == own then return 0 end
     if hasTurnElsewhere(first, key) then
       rank = (rank or 0) + 1
-    elseif others and gone(first) or not others and publish(first, '') == 0 then
+    elseif others and gone(first) or publish(first, '') == 0 then
       if redis.pcall('ZREM', queue, first) ~= 1 then return 0 end
     else
       local turnMs, id = patienceMs(first), poolIdOf(first)
@@ -242,7 +241,6 @@ end`,
       local turn = last and first .. ' ' .. last or first
       local set = endTurn(key)
         and redis.pcall('SET', 'hasp:turn:' .. key, turn, 'PX', '${TURN_RECORD_MS}')
-      if others then publish(first, '') end
       if set and set.err or not set and redis.pcall('ZRANK', queue, own or '') then return 0 end
       return waitMs
     end

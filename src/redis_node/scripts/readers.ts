@@ -188,7 +188,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "dc9d78c2bb066b0d7a45c7babf755286c6826ba8",
+  sha1: "10bd8fda2b32d71224ece32480834e38620c2066",
 };
 
 /**
@@ -231,7 +231,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "580802fa73decf109f885cc0c6d5c3c68cb36d24";
+const PROLONG_SHA1 = "0f72dc84b462848e6d299c484ee5259183279c1d";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {

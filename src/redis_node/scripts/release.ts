@@ -53,7 +53,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "33db50f18e2418f8dd669725ee58118b19dd19ca",
+  sha1: "b036361e395d53739db1ff2ddbe7e710fac4f042",
 };
 
 /**
@@ -123,5 +123,5 @@ end
 if failure then return failure end
 return count < (pooled and 1 or #KEYS) and 0 or waiting and 2 or 1`,
   ),
-  sha1: "9662baed7a03a5b9fa95f43da916edfd0e6e4420",
+  sha1: "24a6e2128647114c372de42a502568a0060f429c",
 };

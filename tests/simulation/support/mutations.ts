@@ -260,8 +260,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "dead-waiter-notified": [
     "one that died is notified, and nobody else",
     [
-      "elseif others and gone(first) or not others and publish(first, '') == 0 then",
-      "elseif not others and publish(first, '') and false then",
+      "elseif others and gone(first) or publish(first, '') == 0 then",
+      "elseif publish(first, '') and false then",
     ],
   ],
   "dead-first-holds-readers-back": [
