@@ -234,7 +234,7 @@ Deno.test("a client that has the lock takes no notice of a late notification, no
   const asked = callers.asked();
   node.free();
   await callers.advance(10_000);
-  assertEquals([node.leaves, node.messages], [[], ["other:1+50", ticket]]);
+  assertEquals([node.leaves, node.messages], [[], [ticket, "other:1+50"]]);
   for (const node of callers.nodes.slice(0, 2)) node.cut();
   assertEquals([callers.asked(), node.queue()], [asked, [ticket, "other:1"]]);
   await callers.release("first");
