@@ -130,7 +130,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   } finally {
     client.endCall();
   }
-  call.throwIfEnded(held.round); // not as `denied`: `acquired` and `released` were emitted
+  call.throwIfEnded(held.round); // not as `denied`: `acquired` was emitted
   const lock = new Lock(held as never);
   // `runUsing` delivers it, and releases it, even if the routine drops it
   if (call.purpose !== "use") held.deliver(lock);

@@ -15,8 +15,8 @@ import type { TimerWheel } from "../time/timer_wheel.ts";
 import { LocalQueues } from "../waiting/local_queues.ts";
 
 /**
- * Longest wait for calls to end, and for a node's own `close`, in milliseconds; those of ours take
- * half a second.
+ * Longest wait for calls to end, and for a node's own `close`, in milliseconds; that of ours takes
+ * a quarter of a second after the last reply, and this ends its wait for more.
  */
 const CLOSE_TIMEOUT_MS = 2_000;
 /** How much longer nodes may take for each timer, in milliseconds: most are those of held locks. */

@@ -34,7 +34,8 @@ async function tryExtend(
   signal?: AbortSignal,
 ): Promise<readonly Vote[] | undefined> {
   const { settings: { nodeTimeoutMs }, client: { extensionGate }, round: won } = lock;
-  // One whose last try has failed goes ahead of the crowd that waits, because it ends sooner.
+  // One whose last try has failed, or is under way, goes ahead of the crowd that waits, because it
+  // ends sooner.
   const inside = extensionGate.enter() ||
     await extensionGate.wait(lock.remainingMs(), signal, lock.lastTry !== undefined);
   if (!inside) return [];

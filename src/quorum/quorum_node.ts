@@ -80,8 +80,9 @@ export interface QuorumRequest extends LockRequest, RequestDetails {
   readonly wanted: boolean;
   /**
    * Whether it may have been sent and its release was asked for since: then a node must not send it
-   * a second time. Only what is asked through a `LockNode` of ours has it: a {@linkcode Round} is
-   * cancelled instead.
+   * a second time. The first time it is sent all the same, because the requests of one tick take
+   * effect in their order. Only what is asked through a `LockNode` of ours has it: a
+   * {@linkcode Round} is cancelled instead.
    */
   readonly undone?: boolean;
   /** The encoded command, or what else the first node leaves here for others of its kind. */
@@ -121,10 +122,10 @@ export interface QuorumNode {
   /** See {@linkcode LockNode.name}. */
   readonly name: string;
   /**
-   * When the node became ready, by the monotonic clock in milliseconds; `Infinity` while its first
-   * connection is being opened. An acquisition waits for that in addition to `nodeTimeoutMs`: as
-   * long as the call waits, a minute at most. Extensions and releases do not. Missing: it is always
-   * ready.
+   * When the node's first attempt to connect was over, by the monotonic clock in milliseconds,
+   * whether or not it succeeded; `Infinity` until then. An acquisition waits for that in addition
+   * to `nodeTimeoutMs`: as long as the call waits, a minute at most. Extensions and releases do
+   * not. Missing: it is always ready.
    */
   readonly readyAtMs?: number;
   /**

@@ -13,8 +13,8 @@
  * | new        | opens the stream         |                                                    |
  * | connecting | waits                    | to the login only                                  |
  * | open       | is sent                  | goes to the first command that waits               |
- * | closing    | is sent, if it undoes    | goes to the first command that waits               |
- * | ending     | is sent, if it undoes    | is ignored                                         |
+ * | closing    | is sent; see `crowded`   | goes to the first command that waits               |
+ * | ending     | is sent; see `crowded`   | is ignored                                         |
  * | down       | fails                    | to the login and its PING only                     |
  * | closed     | fails                    |                                                    |
  *
@@ -61,8 +61,8 @@ import {
 } from "./wire.ts";
 
 /**
- * Limit of the commands that wait for replies. What undoes others may exceed it: so nothing of it
- * is lost.
+ * Limit of the commands that wait for replies, which those keep who submit them (`crowded`). What
+ * undoes others may exceed it: so nothing of it is lost.
  */
 export const QUEUE_LENGTH_MAX = 16_384;
 /**

@@ -200,12 +200,12 @@ let ending = false;
 /**
  * Calls a function at the end of this tick: what it queues goes out with the rest of the tick.
  *
- * @param turned Whether the servers are written to in the other order. If one of them were the last
- * for all that locks need, its replies would come apart from the others: with ten locks in flight,
- * that takes a client up to a tenth more CPU.
+ * @param lastFirst Whether the server that asked first is written to first, and not last. If one of
+ * them were the last for all that locks need, its replies would come apart from the others: with
+ * ten locks in flight, that takes a client up to a tenth more CPU.
  */
-export function beforeWrites(callback: () => void, turned = false): void {
-  if (turned) lastCalls.unshift(callback);
+export function beforeWrites(callback: () => void, lastFirst = false): void {
+  if (lastFirst) lastCalls.unshift(callback);
   else lastCalls.push(callback);
   endTick();
 }

@@ -153,7 +153,7 @@ export class Ticket implements QueueTicket {
     }
     const endMs = clock.at(nowMs) + leftMs;
     if (this.#endS * 1_000 < endMs) {
-      this.leave(); // with the id that nodes know
+      this.leave(); // with the id that nodes know, if they know one
       this.#endS = Math.ceil((endMs + END_LATER_MS) / 1_000);
     }
     this.#records.forEach((record, nodeIndex) => {
@@ -198,7 +198,8 @@ export class Ticket implements QueueTicket {
     const scores = sorted(positions.map(({ score }) => score), Array(granted).fill(this.score));
     this.#agree(scores[quorum - 1]);
     const timesMs = sorted(positions.map((one) => one.remainingMs), Array(granted).fill(0));
-    // the one that ends first is at the front; a quorum needs as many as have not granted yet
+    // The first to end is at the front. As many as a quorum lacks must be over, of which the last
+    // counts; if fewer have begun, other nodes deny for another reason, and the last of all counts.
     const turns = positions.filter(({ turnMs }) => turnMs > 0)
       .sort((one, other) => one.turnMs - other.turnMs);
     // mutation: last-asks-ever-more-rarely

@@ -79,7 +79,8 @@ export const ACQUIRE_OR_WAIT: ScriptOperation = {
 local blocked = redis.call('EXISTS', unpack(KEYS)) > 0
 if not ticket then return blocked and 0 or grant(KEYS, value, ttl, hint) end`,
     ASK_LUA,
-    // Finds out whether a free key is another's turn.
+    // Finds out whether a free key is another's turn. Leaves the queues before it sets the keys: a
+    // server without memory refuses `SET` only as the first write of a script.
     `local turnsMs = {}
 for _, key in ipairs(blocked and {} or KEYS) do
   turnsMs[key] = contendFor(key, ticket, asked, agreed)

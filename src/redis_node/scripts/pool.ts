@@ -94,7 +94,8 @@ end`,
     STAND_LUA,
     // Puts the ticket into all queues, with a score that is written as a text once. A key that is
     // free for another is `reserved`: it replies the first such key, where the ticket stands in its
-    // queue, and how long that one's turn lasts, or would last.
+    // queue, and how long that one's turn lasts, or would last. The turn that a plain `SET` has
+    // ended is deleted for the key that was asked for; for each key it would cost too much.
     `local score, nowUs = scoreOf({ key }, own, asked, agreed)
 local text = string.format('%.0f', score)
 local heldMs, length, foreign, waitMs = -2, 0, 0, 0

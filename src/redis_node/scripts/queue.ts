@@ -15,9 +15,11 @@
  * a space, if two or more wait for the turn to be over, which of them was the last in the queue:
  *
  * - *No turn.* Nothing is kept, or a ticket that has left the queue. So it is while a key is held,
- *   and when its TTL is over.
- * - *A turn runs* for as long as the ticket's patience, by the node's clock. Until then the key is
- *   for this ticket alone.
+ *   and when it has expired.
+ * - *A turn runs* for as long as the ticket's patience, by the node's clock. Until then those
+ *   behind the ticket, and newcomers, wait for it. Who asks without a ticket does not; nor do
+ *   readers that no writer is ahead of, and tickets of pools of which enough keys are free
+ *   (`mayHave`).
  * - *A turn is over.* It is kept for a while, so that scripts see it.
  *
  * | what happens to a key              | what becomes of the turn                  | function     |
@@ -25,7 +27,7 @@
  * | it is freed                        | the first ticket's begins: it is notified | `giveTurn`   |
  * | it was free, or a ticket leaves    | the same, unless a turn runs              | `ensureTurn` |
  * | it is free, and a client asks:     |                                           | `contendFor` |
- * | ... no turn, the client is first   | the client gets the key                   |              |
+ * | ... the client is first            | the client gets the key, in any turn      |              |
  * | ... no turn, another is first      | that one's begins                         | `giveTurn`   |
  * | ... another's turn runs            | goes on: the client is to wait            |              |
  * | ... another's turn is over         | all ahead are dropped, the client gets it | `overtake`   |
@@ -222,7 +224,8 @@ end`,
   // wait for it; but newcomers do, because they would pass the first again and again.
   //
   // If nobody else waits, `gone` is not asked: the message then shows whether it has a receiver,
-  // and if its wait is over, that keeps nobody waiting.
+  // but counts those who subscribe to a pattern, too; and if its wait is over, that keeps nobody
+  // waiting.
   () =>
     `local function giveTurn(key, own, rank)
   local queue = 'hasp:queue:' .. key
@@ -247,8 +250,8 @@ end`,
   end
 end`,
   // Gives the turn for a free key to the first, unless the key was free before and a turn runs:
-  // then notifies the watchers of that again, because one may have left. If the turn is not the
-  // first's, its ticket gets a `+`, too, and the first nothing. Returns what `giveTurn` does.
+  // then only notifies its watchers again, because one of them may have left. As a rule the turn is
+  // the first's; if it is another's, that one gets a needless `+`. Returns what `giveTurn` does.
   `local function ensureTurn(key, wasHeld, own)
   if not wasHeld then
     local _, leftMs = whoseTurn(key)

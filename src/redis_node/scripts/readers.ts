@@ -196,7 +196,8 @@ end`,
  * keys, 0 if somebody else holds one of them, else -1. Where it is a reader, it is extended.
  *
  * If it `keeps`, the keys live on for a while in place of being deleted: the deadline may get
- * earlier, and watchers are notified of when the keys expire. That goes for exclusive mode, too,
+ * earlier, and watchers are notified of when the keys expire. The last but one is one of them,
+ * because the last may be the client that keeps the key. That goes for exclusive mode, too,
  * which needs no clock; an extension ends at once without one.
  *
  * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `ZADD`, but not
