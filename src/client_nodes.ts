@@ -5,7 +5,7 @@
  */
 import { adaptedNode } from "./quorum/adapted_node.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
-import { type QuorumNode, quorumNodes } from "./quorum/quorum_node.ts";
+import { type Need, type QuorumNode, quorumNodes } from "./quorum/quorum_node.ts";
 import { formError, rangeError, typeError } from "./validate.ts";
 
 /** Most nodes of one client, because each node is one bit of a small integer. */
@@ -73,37 +73,23 @@ export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
 }
 
 /**
- * What a call may need, and the method by which a node shows that it has it. Those of this library
- * have `leaveQueue`, and each of them has the guard.
- */
-const ABILITIES = {
-  fencing: "raiseCounters",
-  adopt: "adopt",
-  list: "keys",
-  restartGuardMs: "leaveQueue",
-} as const;
-type Ability = keyof typeof ABILITIES;
-
-/**
- * Checks that every node is able to do what a call needs.
+ * Checks that every node supports what a call needs.
  *
  * @param action What fails otherwise, for messages: `acquire lock`.
  * @param nodes The nodes.
  * @param needs What the call needs, such as its settings: what is neither `false` nor 0.
- * @throws {TypeError} If one is unable to.
+ * @throws {TypeError} If one does not.
  */
 export function checkAbilities(
   action: string,
-  nodes: readonly Pick<QuorumNode, "name" | typeof ABILITIES[Ability]>[],
-  needs: { readonly [Name in Ability]?: boolean | number },
+  nodes: readonly Pick<QuorumNode, "name" | "lacks">[],
+  needs: { readonly [Name in Need]?: boolean | number },
 ): void {
-  const { fencing, adopt, list, restartGuardMs } = needs;
-  if (!fencing && !adopt && !list && !restartGuardMs) return; // most calls: the loops are slow
-  for (const name in ABILITIES) {
-    if (!needs[name as Ability]) continue;
-    for (const node of nodes) {
-      if (node[ABILITIES[name as Ability]]) continue;
-      throw typeError(action, `node ${node.name} does not support '${name}'`);
+  for (let index = 0; index < nodes.length; index++) { // an iterator takes more memory
+    const { name, lacks } = nodes[index];
+    for (const need in lacks) {
+      if (!lacks[need as Need] || !needs[need as Need]) continue;
+      throw typeError(action, `node ${name} does not support '${need}'`);
     }
   }
 }

@@ -341,7 +341,7 @@ export class HeldLock extends TimerEntry {
    */
   handOver(): HandedOver {
     const { resources, round } = this;
-    const unable = this.client.nodes.find(({ adopt }) => !adopt); // nobody could have it then
+    const unable = this.client.nodes.find(({ lacks }) => lacks?.adopt); // nobody could have it
     const why = round.mode ? "it is in shared mode" : unable && `${unable.name} cannot adopt`;
     if (why) throw new TypeError(`Cannot hand over ${lockName(resources)} as ${why}`);
     this.throwIfOver("hand over");

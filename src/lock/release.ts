@@ -33,7 +33,7 @@ export function takeBack(round: Round, release: QuorumRequest): void {
     // mutation: undo-spares-no-node
     // mutation: undo-spares-what-may-be-set
     if (!round.mayHaveKeys(nodeIndex)) return;
-    node.release(release, nodeIndex);
+    node.ask("release", release, nodeIndex);
     release.ticket?.onPutBack(nodeIndex);
   });
 }
@@ -66,8 +66,9 @@ export function deleteFormer(adoption: Round): void {
   // A node that hung may run these in this order, and keep the old value: the adoption, which it
   // denies; this request, which finds nothing; the giver's acquisition, from another connection.
   // So one that denies the adoption is asked again.
-  adoption.onDenied = (nodeIndex) => nodes[nodeIndex].release(request, nodeIndex);
+  adoption.onDenied = (nodeIndex) => nodes[nodeIndex].ask("release", request, nodeIndex);
   nodes.forEach((node, nodeIndex) => {
-    if (!wanted || adoption.voteOf(nodeIndex) !== "granted") node.release(request, nodeIndex);
+    if (wanted && adoption.voteOf(nodeIndex) === "granted") return;
+    node.ask("release", request, nodeIndex);
   });
 }

@@ -156,7 +156,8 @@ function fillIn(
   // without the guard, because nobody reads the answer; and past those that wait for the lock
   const filling = won.follow({ guardMs: 0, entersAtOnce: true, replaces });
   filling.ttlMs = ttlMs;
-  node[missing ? "acquire" : "adopt"]!(filling, nodeIndex);
+  node.ask(missing ? "acquire" : "adopt", filling, nodeIndex);
   const counterFloor = won.counts?.token;
-  if (counterFloor !== undefined) node.raiseCounters!(won.follow({ counterFloor }), nodeIndex);
+  if (counterFloor === undefined) return;
+  node.ask("raiseCounters", won.follow({ counterFloor }), nodeIndex);
 }

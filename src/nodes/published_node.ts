@@ -24,15 +24,15 @@ import { systemClock } from "../time/clock.ts";
 export function publishedNode(node: QuorumNode): Required<LockNode> {
   /** What may set keys and is not answered yet, by its value. */
   const acquiring = new Map<string, { undone?: boolean }>();
-  const ask = (method: Question) => {
+  const ask = (question: Question) => {
     return (request: LockRequest) =>
       new Promise<Grant>((resolve, reject) => {
         const { value, ttlMs, shortens } = request;
         const untilMs = systemClock.monotonicMs() + ttlMs;
-        const [called, keptMs] = shortens // a release that has the keys live on
+        const [asks, keptMs] = shortens // a release that has the keys live on
           ? ["release" as const, () => untilMs - systemClock.monotonicMs()]
-          : [method];
-        const undone = called === "release" ? acquiring.get(value) : undefined;
+          : [question];
+        const undone = asks === "release" ? acquiring.get(value) : undefined;
         if (undone) undone.undone = true;
         const asked: QuorumRequest = {
           ...request,
@@ -47,8 +47,8 @@ export function publishedNode(node: QuorumNode): Required<LockNode> {
             } else reject(detail);
           },
         };
-        if (method === "acquire" || method === "adopt") acquiring.set(value, asked);
-        node[called]!(asked, 0);
+        if (question === "acquire" || question === "adopt") acquiring.set(value, asked);
+        node.ask(asks, asked, 0);
       });
   };
   const { keys, diagnose } = operated(node);

@@ -21,12 +21,12 @@ const OUTCOMES: ReadonlyMap<Grant, Outcome> = /* @__PURE__ */ new Map([
  */
 export function adaptedNode(node: LockNode): QuorumNode {
   const { name } = node;
-  const ask = (asked: Question) => (request: QuorumRequest, nodeIndex: number): void => {
+  function ask(question: Question, request: QuorumRequest, nodeIndex: number): void {
     // A node may change the keys that it is given.
     const { keys: [...keys], value, counterHint, counterFloor, replaces, mode } = request;
     const keptMs = Math.ceil(request.keptMs?.() ?? 0);
     const shortens = keptMs > 0 || undefined; // a release that has the keys live on
-    const [method, ttlMs] = shortens ? ["extend", keptMs] as const : [asked, request.ttlMs];
+    const [method, ttlMs] = shortens ? ["extend", keptMs] as const : [question, request.ttlMs];
     // Called at once, because requests take effect in the order of the calls.
     new Promise<Grant>((resolve) => {
       const parts = { keys, value, ttlMs, counterHint, counterFloor, replaces, shortens, mode };
@@ -38,14 +38,16 @@ export function adaptedNode(node: LockNode): QuorumNode {
       }
       request.answer(nodeIndex, outcome, typeof grant === "number" ? grant : undefined);
     }).catch((error) => request.answer(nodeIndex, FAILED, toError(error)));
-  };
+  }
   return {
     name,
-    acquire: ask("acquire"),
-    extend: ask("extend"),
-    release: ask("release"),
-    adopt: node.adopt && ask("adopt"),
-    raiseCounters: node.raiseCounters && ask("raiseCounters"),
+    lacks: {
+      fencing: !node.raiseCounters,
+      adopt: !node.adopt,
+      list: !node.keys,
+      restartGuardMs: true,
+    },
+    ask,
     inspect: (key) => node.inspect(key),
     keys: node.keys && ((prefix) => node.keys!(prefix)),
     diagnose: node.diagnose && ((timeoutMs, key) => node.diagnose!(timeoutMs, key)),

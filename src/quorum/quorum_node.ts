@@ -102,8 +102,11 @@ export interface QuorumRequest extends LockRequest, RequestDetails {
   answer(nodeIndex: number, outcome: Outcome, detail?: Detail, atMs?: number): void;
 }
 
-/** What a request asks a node to do: one of its methods. */
+/** What a request asks a node to do: see the method of this name of {@linkcode LockNode}. */
 export type Question = "acquire" | "adopt" | "extend" | "release" | "raiseCounters";
+
+/** What a call may need that not every node supports, as messages name it. */
+export type Need = "fencing" | "adopt" | "list" | "restartGuardMs";
 
 /** What is the same in every request whose answers nobody reads. */
 export const UNREAD: Omit<QuorumRequest, keyof LockRequest> = {
@@ -113,11 +116,7 @@ export const UNREAD: Omit<QuorumRequest, keyof LockRequest> = {
   answer() {},
 };
 
-/**
- * A node as the algorithm asks it. `acquire`, `adopt`, `extend`, `release` and `raiseCounters` do
- * what {@linkcode LockNode} describes, answer by calling `answer` of the request exactly once,
- * during the call or later, and do not throw.
- */
+/** A node as the algorithm asks it. */
 export interface QuorumNode {
   /** See {@linkcode LockNode.name}. */
   readonly name: string;
@@ -134,16 +133,14 @@ export interface QuorumNode {
    * Missing: it never does.
    */
   readonly resends?: boolean;
-  /** Sets the keys, or puts the request's ticket in their queues. */
-  acquire(request: QuorumRequest, nodeIndex: number): void;
-  /** Extends the keys. */
-  extend(request: QuorumRequest, nodeIndex: number): void;
-  /** Replaces the value of the keys. Missing: the node does not support `adopt()`. */
-  adopt?(request: QuorumRequest, nodeIndex: number): void;
-  /** Deletes the keys, or replaces their value. */
-  release(request: QuorumRequest, nodeIndex: number): void;
-  /** Raises the counters of the keys. Missing: the node does not support fencing tokens. */
-  raiseCounters?(request: QuorumRequest, nodeIndex: number): void;
+  /** What it does not support. Missing: it supports all. */
+  readonly lacks?: { readonly [Name in Need]?: boolean };
+  /**
+   * Does what {@linkcode LockNode} says of the question, answers by calling `answer` of the request
+   * exactly once, during the call or later, and does not throw. It is not asked for what it
+   * {@linkcode lacks}.
+   */
+  ask(question: Question, request: QuorumRequest, nodeIndex: number): void;
   /** See {@linkcode LockNode.inspect}. */
   inspect(key: string): Promise<KeyState | undefined>;
   /** See {@linkcode LockNode.keys}. */

@@ -31,7 +31,6 @@ import {
   answerDueMs,
   type NodeSet,
   type Question,
-  type QuorumNode,
   type QuorumRequest,
   type RequestDetails,
 } from "./quorum_node.ts";
@@ -186,7 +185,7 @@ export class Round extends TimerEntry implements QuorumRequest {
     this.#timeoutMs = timeoutMs;
     this.#isRelease = question === "release";
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
-      put(question, nodes[nodeIndex], this, nodeIndex);
+      nodes[nodeIndex].ask(question, this, nodeIndex);
     }
     this.encoded = undefined; // it must not live as long as the lock
     const ended = this.nodeSet.closed && !this.#isRelease || signal?.aborted;
@@ -426,13 +425,6 @@ export class Round extends TimerEntry implements QuorumRequest {
   #elapsedMsOf(nodeIndex: number): number {
     return Math.floor(this.#answers[nodeIndex] / OUTCOMES_MAX) / MICROSECONDS_PER_MS;
   }
-}
-
-/** The usual questions by name: to look up a name that varies takes a client 1.03 times the CPU. */
-function put(question: Question, node: QuorumNode, round: Round, nodeIndex: number): void {
-  if (question === "acquire") node.acquire(round, nodeIndex);
-  else if (question === "release") node.release(round, nodeIndex);
-  else node[question]!(round, nodeIndex);
 }
 
 /** Has `signal` stop the round, and returns `resolve` with the listener gone. */

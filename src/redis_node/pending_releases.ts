@@ -22,7 +22,7 @@ const SWEEP_STEP = 1_000;
 type Repeatable = Omit<Release, "pool"> & Pick<QuorumRequest, "ttlMs">;
 
 /** The node, as its pending releases need it; their answers are for no index. */
-interface ReleasingNode extends Pick<QuorumNode, "release"> {
+interface ReleasingNode extends Pick<QuorumNode, "ask"> {
   readonly server: Pick<ServerAccess, "wheel">;
   readonly connection: Pick<CommandSender, "open">;
 }
@@ -91,7 +91,7 @@ export class PendingReleases {
   }
 
   #sendOldest(count: number): void {
-    for (const release of this.#releases.splice(0, count)) this.#node.release(release, 0);
+    for (const release of this.#releases.splice(0, count)) this.#node.ask("release", release, 0);
   }
 
   #dropNeedless(): void {

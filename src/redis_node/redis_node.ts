@@ -42,7 +42,12 @@ import { emit, type EventListener } from "../events.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
 import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import { DENIED, FAILED, GRANTED, type Outcome, QUEUED, UNSENT } from "../quorum/outcome.ts";
-import { type QuorumNode, type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
+import {
+  type Question,
+  type QuorumNode,
+  type QuorumRequest,
+  UNREAD,
+} from "../quorum/quorum_node.ts";
 import { beforeWrites, type ReplyReceiver } from "../redis/wire.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
@@ -128,27 +133,11 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     return this.server.resends === true;
   }
 
-  acquire(request: QuorumRequest, nodeIndex: number): void {
+  ask(question: Question, request: QuorumRequest, nodeIndex: number): void {
     const queues = request.ticket !== undefined && this.#subscription?.listening === true;
     // mutation: set-sent-again
     // mutation: set-after-its-undo
-    this.#ask(acquireOperation(request, queues), request, nodeIndex);
-  }
-
-  adopt(request: QuorumRequest, nodeIndex: number): void {
-    this.#ask(ADOPT, request, nodeIndex);
-  }
-
-  extend(request: QuorumRequest, nodeIndex: number): void {
-    this.#ask(request.mode ? EXTEND_SHARED : EXTEND, request, nodeIndex);
-  }
-
-  raiseCounters(request: QuorumRequest, nodeIndex: number): void {
-    this.#ask(RAISE, request, nodeIndex);
-  }
-
-  release(request: QuorumRequest, nodeIndex: number): void {
-    this.#ask(releaseOperation(request), request, nodeIndex);
+    this.#put(operationOf(question, request, queues), request, nodeIndex);
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
@@ -162,7 +151,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
   leaveQueue(keys: readonly string[], ticketId: string): void {
     const ticket = { ticketId } as QueueTicket; // nothing else of it is read
     // no key has that value
-    this.release({ ...UNREAD, keys, value: ticketId, ttlMs: QUEUE_TTL_MS, ticket }, 0);
+    this.ask("release", { ...UNREAD, keys, value: ticketId, ttlMs: QUEUE_TTL_MS, ticket }, 0);
   }
 
   async close(): Promise<void> {
@@ -180,7 +169,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
    * unless the restart guard withholds its vote; else sends it. While too many commands wait for
    * replies, each is alone, because it may be refused.
    */
-  #ask(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
+  #put(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
     const { eachKey, kind, sha1 } = operation;
     const { open, crowded } = this.connection;
     const fits = (!sha1 || eachKey) && request.keys.length === 1 && !isGuarded(operation, request);
@@ -260,7 +249,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
     if (refused) this.#groups = false;
     for (const each of requests) {
       const again = (unknown || refused) && isRepeatable(operation, each);
-      if (again) this.#ask(operation, each, nodeIndex);
+      if (again) this.#put(operation, each, nodeIndex);
       else this.#onRefused(error, operation, each, nodeIndex);
     }
   }
@@ -300,7 +289,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<RequestCommand> {
       // The node cannot queue, so it is asked without a queue. If that is because the server does
       // not allow it, callers poll from then on.
       if (!wrongType) this.#subscription?.onRefused(reply);
-      return this.#ask(acquireOperation(request, false), request, nodeIndex);
+      return this.#put(operationOf("acquire", request), request, nodeIndex);
     }
     const isTransient = !wrongType && !reply.permanent; // the server may take it later
     if (kind === "release" && isTransient) this.#pendingReleases.add(request);
@@ -344,8 +333,20 @@ function undoes({ operation: { kind }, requests }: RequestCommand, nodeIndex: nu
   return kind === "release" && requests.some((request) => request.mayHaveKeys(nodeIndex));
 }
 
+/** How a question is put to a node; `queues` if the ticket of an acquisition is to queue up. */
+export function operationOf(
+  question: Question,
+  request: QuorumRequest,
+  queues = false,
+): Operation {
+  if (question === "acquire") return acquireOperation(request, queues);
+  if (question === "release") return releaseOperation(request);
+  if (question === "extend") return request.mode ? EXTEND_SHARED : EXTEND;
+  return question === "adopt" ? ADOPT : RAISE;
+}
+
 /** How a request for a lock is put to a node; `queues` if its ticket is to stand in the queues. */
-export function acquireOperation(
+function acquireOperation(
   { keys, counterHint, pool, mode }: QuorumRequest,
   queues: boolean,
 ): Operation {

@@ -43,8 +43,8 @@ for (
     const wheel = new TimerWheel();
     const connection = resolveClientOptions({ stallTimeoutMs: 5_000 });
     const node = new RedisNode(redisServer(parseAddress(servers[0].url), connection, wheel));
-    node.acquire(new FakeRequest("filled"), 0);
-    node.raiseCounters(new FakeRequest("filled", { counterFloor: token }), 0);
+    node.ask("acquire", new FakeRequest("filled"), 0);
+    node.ask("raiseCounters", new FakeRequest("filled", { counterFloor: token }), 0);
     await eventually(async () => {
       assert(counts(Number(await servers[0].command("GET", "hasp:fence:filled"))));
     });

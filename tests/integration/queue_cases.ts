@@ -52,7 +52,7 @@ class QueueBench {
   ): Promise<QueuePosition | undefined> {
     const value = systemRandom.value();
     const request = new FakeRequest([this.key()], { ttlMs: LONG_MS, value, ...parts });
-    this.node[method](request, NODE_INDEX);
+    this.node.ask(method, request, NODE_INDEX);
     await soon(request.answered, "it did not answer a request");
     const [[answered, nodeIndex, , position]] = request.answers;
     check(answered === outcome, `its answer to ${method}() was '${answered}', not '${outcome}'`);

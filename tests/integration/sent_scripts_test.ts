@@ -21,9 +21,9 @@ for (const keys of [["k"], ["k", "l"]]) {
     const connection = resolveClientOptions({ stallTimeoutMs: 5_000 });
     const node = new RedisNode(redisServer(parseAddress(servers[0].url), connection, wheel));
     const requests = ["one", "two"].map((value) => new FakeRequest(keys, { value }));
-    node.acquire(requests[0], 0);
-    node.release(requests[0], 0);
-    node.acquire(requests[1], 0);
+    node.ask("acquire", requests[0], 0);
+    node.ask("release", requests[0], 0);
+    node.ask("acquire", requests[1], 0);
     await eventually(() => assertEquals(requests[1].answers.length, 1));
     assertEquals(requests[0].outcomes, ["granted", "granted"]);
     assertEquals(requests[1].outcomes, ["granted"]);

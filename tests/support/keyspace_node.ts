@@ -6,22 +6,20 @@
 import { commandBytes } from "./command_bytes.ts";
 import { FAILED, GRANTED, OUTDATED, QUARANTINED } from "../../src/quorum/outcome.ts";
 import type { KeyState } from "../../src/quorum/lock_node.ts";
-import type { QuorumNode, QuorumRequest } from "../../src/quorum/quorum_node.ts";
+import type { Question, QuorumNode, QuorumRequest } from "../../src/quorum/quorum_node.ts";
 import * as queue from "../../src/quorum/queue_ticket.ts";
 import { ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
 import {
-  acquireOperation,
   detailOf,
+  operationOf,
   releaseOperation,
   RequestCommand,
 } from "../../src/redis_node/redis_node.ts";
-import { ADOPT } from "../../src/redis_node/scripts/adopt.ts";
-import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
-import { COUNTER_PREFIX, RAISE } from "../../src/redis_node/scripts/fencing.ts";
+import { COUNTER_PREFIX } from "../../src/redis_node/scripts/fencing.ts";
 import type { Operation as LockOperation } from "../../src/redis_node/scripts/script.ts";
 import { queueOf, readMessage } from "../../src/redis_node/scripts/queue.ts";
-import { EXTEND_SHARED, READERS_PREFIX, SHARED } from "../../src/redis_node/scripts/readers.ts";
+import { READERS_PREFIX, SHARED } from "../../src/redis_node/scripts/readers.ts";
 import { RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import { ticketOf } from "./fake_request.ts";
 import type { MemorySession } from "../../src/testing/mod.ts";
@@ -29,7 +27,7 @@ import type { Clock } from "../../src/time/clock.ts";
 import { KeyspaceServer } from "./keyspace_server.ts";
 
 /** What a node is asked. */
-export type Operation = "acquire" | "adopt" | "extend" | "release" | "raiseCounters" | "inspect";
+export type Operation = Question | "inspect";
 
 /**
  * What a node does with a request: answers it; keeps it until {@linkcode KeyspaceNode.resume}; does
@@ -58,6 +56,9 @@ export class KeyspaceNode implements QuorumNode {
   /** What it does with requests, unless {@linkcode modes} says otherwise for a kind of them. */
   mode: Mode = "answer";
   readonly modes: Partial<Record<Operation, Mode>> = {};
+  /** What takes the requests of one kind in its place. */
+  readonly instead: Partial<Record<Question, (request: QuorumRequest, nodeIndex: number) => void>> =
+    {};
   /** Called before a request of one kind takes effect. */
   readonly before: Partial<Record<Operation, () => void>> = {};
   /**
@@ -260,31 +261,32 @@ export class KeyspaceNode implements QuorumNode {
 
   // What a client asks it
 
-  acquire(request: QuorumRequest, nodeIndex: number): void {
+  ask(question: Question, request: QuorumRequest, nodeIndex: number): void {
+    const instead = this.instead[question];
+    if (instead) instead(request, nodeIndex);
+    else this.take(question, request, nodeIndex);
+  }
+
+  /** Does what it is asked. */
+  take(question: Question, request: QuorumRequest, nodeIndex: number): void {
     const queues = request.ticket !== undefined && this.#subscription !== undefined;
-    const known = this.#known(request);
-    this.#take("acquire", acquireOperation(known, queues), request, nodeIndex);
-  }
-
-  adopt(request: QuorumRequest, nodeIndex: number): void {
-    this.#take("adopt", ADOPT, request, nodeIndex);
-  }
-
-  extend(request: QuorumRequest, nodeIndex: number): void {
-    this.#take("extend", request.mode ? EXTEND_SHARED : EXTEND, request, nodeIndex);
-  }
-
-  release(request: QuorumRequest, nodeIndex: number): void {
-    this.#take(
-      "release",
-      releaseOperation(this.#known(request)) as LockOperation,
-      request,
-      nodeIndex,
-    );
-  }
-
-  raiseCounters(request: QuorumRequest, nodeIndex: number): void {
-    this.#take("raiseCounters", RAISE, request, nodeIndex);
+    const operation = operationOf(question, this.#known(request), queues);
+    this.#note(question, request);
+    if (this.closed > 0) return this.#fail(request, nodeIndex, "closed");
+    const mode = this.modes[question] ?? this.mode;
+    const command = commandBytes(wordsOf(operation, this.#known(request)));
+    const act = () => {
+      if (mode === "fail" || this.closed > 0) {
+        return this.#fail(request, nodeIndex, "down");
+      }
+      this.before[question]?.();
+      const reply = this.#server.send(command);
+      if (mode === "lose-reply") return;
+      this.#later(this.replyMs, () => this.#answer(operation, reply, request, nodeIndex));
+    };
+    // Requests take effect in their order, so none overtakes one that is kept.
+    if (mode === "hang" || this.#kept.length > 0) this.#kept.push(act);
+    else this.#later(this.requestMs, act);
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
@@ -326,30 +328,6 @@ export class KeyspaceNode implements QuorumNode {
   close(): Promise<void> {
     this.closed++;
     return Promise.resolve();
-  }
-
-  #take(
-    kind: Operation,
-    operation: LockOperation,
-    request: QuorumRequest,
-    nodeIndex: number,
-  ): void {
-    this.#note(kind, request);
-    if (this.closed > 0) return this.#fail(request, nodeIndex, "closed");
-    const mode = this.modes[kind] ?? this.mode;
-    const command = commandBytes(wordsOf(operation, this.#known(request)));
-    const act = () => {
-      if (mode === "fail" || this.closed > 0) {
-        return this.#fail(request, nodeIndex, "down");
-      }
-      this.before[kind]?.();
-      const reply = this.#server.send(command);
-      if (mode === "lose-reply") return;
-      this.#later(this.replyMs, () => this.#answer(operation, reply, request, nodeIndex));
-    };
-    // Requests take effect in their order, so none overtakes one that is kept.
-    if (mode === "hang" || this.#kept.length > 0) this.#kept.push(act);
-    else this.#later(this.requestMs, act);
   }
 
   #answer(

@@ -75,7 +75,7 @@ export class NodeBench extends StreamBench implements ReleaseListener {
 
   /** Asks the node. */
   ask(operation: Operation, request = new FakeRequest(), nodeIndex = 0): FakeRequest {
-    this.node[operation](request, nodeIndex);
+    this.node.ask(operation, request, nodeIndex);
     return request;
   }
 

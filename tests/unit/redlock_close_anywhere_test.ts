@@ -133,12 +133,14 @@ const OPERATIONS = ["acquire", "extend", "release", "raiseCounters", "inspect"] 
 function closeWhenAsked(cluster: Cluster, number: number, operation: string) {
   let closing: Promise<void> | undefined;
   const node = cluster.nodes[number] as unknown as Record<string, (...args: unknown[]) => unknown>;
-  const asked = node[operation];
-  node[operation] = (...args) => {
-    const answer = asked.apply(node, args);
-    closing ??= cluster.redlock.close();
-    return answer;
-  };
+  for (const method of ["ask", "inspect"]) {
+    const asked = node[method];
+    node[method] = (...args) => {
+      const answer = asked.apply(node, args);
+      if ([method, args[0]].includes(operation)) closing ??= cluster.redlock.close();
+      return answer;
+    };
+  }
   return () => closing!;
 }
 

@@ -74,7 +74,7 @@ Deno.test("a call whose nodes refuse for good waits for a cooldown that began du
   await cluster.advance(NOTICED_MS - 10);
   const error = Object.assign(new Error("wrong password"), { permanent: true });
   for (const node of cluster.nodes) {
-    node.acquire = (request, nodeIndex) => {
+    node.instead.acquire = (request, nodeIndex) => {
       cluster.clock.setTimer(() => request.answer(nodeIndex, FAILED, error), 20);
     };
   }
@@ -213,7 +213,7 @@ Deno.test("a call that may not wait says of a lock whose cooldown began during i
   await cluster.lock();
   await cluster.advance(NOTICED_MS - 10);
   for (const node of cluster.nodes) {
-    node.acquire = (request, nodeIndex) => {
+    node.instead.acquire = (request, nodeIndex) => {
       cluster.clock.setTimer(() => request.answer(nodeIndex, GRANTED), 20);
     };
   }

@@ -174,7 +174,7 @@ Deno.test("a mode that there is not is refused", async () => {
 
 test("a lock in shared mode, or of a node that cannot adopt, is not handed over and stays held", async (cluster) => {
   const [reader, writer] = [await cluster.lock(READ), await cluster.lock({}, "b")];
-  Object.assign(cluster.nodes[1], { adopt: undefined });
+  Object.assign(cluster.nodes[1], { lacks: { adopt: true } });
   const messages = [reader, writer].map((it) =>
     assertThrows(() => it.handOver(), TypeError).message
   );

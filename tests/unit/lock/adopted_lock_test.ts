@@ -79,10 +79,9 @@ Deno.test("the end of an adopted lock deletes the former value, too, that a node
 Deno.test("what undoes an adoption, and what ends it, may be sent for as long as the giver's TTL may last", async () => {
   const lives: number[] = [];
   const note = ([first]: KeyspaceNode[]) => {
-    const { release } = first;
-    first.release = (request, nodeIndex) => {
+    first.instead.release = (request, nodeIndex) => {
       lives.push(request.ttlMs);
-      release.call(first, request, nodeIndex);
+      first.take("release", request, nodeIndex);
     };
   };
   const cluster = new Cluster(3, { ttlMs: 500, waitMs: 0 }, note);

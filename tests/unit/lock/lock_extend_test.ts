@@ -93,9 +93,8 @@ test.locked("Lock.extend() that is granted after a longer one does not shorten t
 Deno.test("Lock.extend() that never succeeds settles, even if the lock extends itself all the while", async () => {
   const { cluster, lock } = await locked(3, { autoExtend: true });
   for (const node of cluster.nodes) {
-    const extend = node.extend.bind(node);
-    node.extend = (request, nodeIndex) => {
-      if (request.ttlMs !== 5_000) extend(request, nodeIndex);
+    node.instead.extend = (request, nodeIndex) => {
+      if (request.ttlMs !== 5_000) node.take("extend", request, nodeIndex);
       else request.answer(nodeIndex, FAILED, new Error("no"));
     };
   }
@@ -112,7 +111,7 @@ Deno.test("Lock.extend() that never succeeds settles, even if the lock extends i
 test.locked("Lock.extend() fails at once if more than N - quorum nodes refuse for good, and the lock is held on", async ({ cluster, lock }) => {
   for (const [index, node] of cluster.nodes.entries()) {
     const error = Object.assign(new Error("no right"), { permanent: index > 0 });
-    node.extend = (request, nodeIndex) => request.answer(nodeIndex, FAILED, error);
+    node.instead.extend = (request, nodeIndex) => request.answer(nodeIndex, FAILED, error);
   }
   const { message } = await assertRejects(() => lock.extend(), QuorumError);
   assertEquals(

@@ -134,7 +134,7 @@ for (
 function refuse(cluster: Cluster, ...messages: string[]): void {
   messages.forEach((message, index) => {
     const permanent = message.startsWith("wrong");
-    cluster.nodes[index].acquire = (request, nodeIndex) =>
+    cluster.nodes[index].instead.acquire = (request, nodeIndex) =>
       request.answer(nodeIndex, FAILED, Object.assign(new Error(message), { permanent }));
   });
 }

@@ -33,10 +33,9 @@ for (const fencing of [false, true]) {
     const [node] = cluster.nodes;
     const requests: QuorumRequest[] = [];
     for (const method of ["acquire", "raiseCounters"] as const) {
-      const ask = node[method].bind(node);
-      node[method] = (request, nodeIndex) => {
+      node.instead[method] = (request, nodeIndex) => {
         requests.push(request);
-        ask(request, nodeIndex);
+        node.take(method, request, nodeIndex);
       };
     }
     node.forget();

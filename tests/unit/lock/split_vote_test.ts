@@ -34,22 +34,19 @@ class Servers {
           this.clock.setTimer(() => answer(done), tripMs);
         }, at.ms - this.clock.nowMs);
       };
-      const node: Pick<QuorumNode, "name" | "acquire" | "release"> = {
+      const node: Pick<QuorumNode, "name" | "ask"> = {
         name: `server ${server}`,
-        acquire: (request, index) => {
-          this.asked++;
+        ask: (question, request, index) => {
           const { keys: [key], value } = request;
+          const releases = question === "release";
+          if (!releases) this.asked++;
           const execute = () => {
+            if (releases) return holders.get(key) === value && holders.delete(key);
             const free = !holders.has(key);
             if (free) holders.set(key, value);
             return free;
           };
-          send(execute, (free) => request.answer(index, free ? GRANTED : DENIED));
-        },
-        release: (request, index) => {
-          const { keys: [key], value } = request;
-          const execute = () => holders.get(key) === value && holders.delete(key);
-          send(execute, () => request.answer(index, GRANTED));
+          send(execute, (done) => request.answer(index, releases || done ? GRANTED : DENIED));
         },
       };
       return node as QuorumNode;

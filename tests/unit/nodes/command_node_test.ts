@@ -82,7 +82,7 @@ test("commandNode() sends a command about a key only when the one before was ans
   for (const value of ["v", "w", "x"]) { // each while the last one is released
     const [acquisition] = (["acquire", "release"] as const).map((method) => {
       const request = new FakeRequest("k", { value });
-      node[method](request, 0);
+      node.ask(method, request, 0);
       return request;
     });
     assertEquals(await outcomeOf(acquisition), "granted");
@@ -92,10 +92,10 @@ test("commandNode() sends a command about a key only when the one before was ans
 });
 
 test("commandNode() sends commands about different keys side by side, also once it was down", async ({ client, node }) => {
-  for (const ask of ["acquire", "release"] as const) {
+  for (const question of ["acquire", "release"] as const) {
     const requests = ["k", "l", "m"].map((key) => new FakeRequest(key));
     client.pendingMax = 0;
-    for (const request of requests) node[ask](request, 0);
+    for (const request of requests) node.ask(question, request, 0);
     for (const request of requests) assertEquals(await outcomeOf(request), "granted");
     assertEquals(client.pendingMax, 3);
     client.fate = () => ({ times: 0, error: new Error("broken") });
@@ -107,7 +107,7 @@ test("commandNode() sends commands about different keys side by side, also once 
 
 test("commandNode() has several keys wait for the last command about each of them", async ({ client, node }) => {
   const [one, both, two] = [["k"], ["k", "l"], ["l"]].map((keys) => new FakeRequest(keys));
-  for (const request of [one, both, two]) node.acquire(request, 0);
+  for (const request of [one, both, two]) node.ask("acquire", request, 0);
   const outcomes = [await outcomeOf(one), await outcomeOf(both), await outcomeOf(two)];
   assertEquals(outcomes, ["granted", "denied", "granted"]);
   assertEquals(client.pendingMax, 1);
@@ -124,7 +124,7 @@ Deno.test("commandNode() gives a pipeline in one call what waits for each other,
   await withCommandNode(options, async (_client, node) => {
     const requests = ["v", "v", "w"].map((value) => new FakeRequest(["k", "l"], { value }));
     for (const [index, request] of requests.entries()) {
-      node[index === 1 ? "release" : "acquire"](request, 0);
+      node.ask(index === 1 ? "release" : "acquire", request, 0);
       await Promise.resolve().then(() => {}); // a tick of its own
     }
     for (const request of requests) assertEquals(await outcomeOf(request), "granted");
@@ -137,9 +137,9 @@ Deno.test("commandNode() has several keys wait for each command about them also 
     const gates = new Map(["k", "l"].map((key) => [key, Promise.withResolvers<void>()]));
     client.fate = ([, key]) => ({ after: gates.get(key)?.promise });
     const requests = [["k"], ["l"], ["k", "l"]].map((keys) => new FakeRequest(keys));
-    node.acquire(requests[0], 0);
+    node.ask("acquire", requests[0], 0);
     await Promise.resolve().then(() => {}); // a tick of its own
-    for (const request of requests.slice(1)) node.acquire(request, 0);
+    for (const request of requests.slice(1)) node.ask("acquire", request, 0);
     for (const [index, key] of ["k", "l"].entries()) {
       await pause(5);
       assertEquals(client.sent.length, 2);
@@ -155,12 +155,12 @@ Deno.test("commandNode() extends a lock behind as many releases as a client has 
     const [lock, extension, refused] = Array.from({ length: 3 }, () => new FakeRequest("lock"));
     const undo = new FakeRequest("lock", { value: "w" });
     undo.set = true;
-    node.acquire(lock, 0);
-    for (let index = 0; index < 4_096; index++) node.release(new FakeRequest(`${index}`), 0);
-    node.extend(extension, 0);
+    node.ask("acquire", lock, 0);
+    for (let index = 0; index < 4_096; index++) node.ask("release", new FakeRequest(`${index}`), 0);
+    node.ask("extend", extension, 0);
     for (let index = 4_098; index < 16_384; index++) node.inspect!("k").catch(() => {});
-    node.extend(refused, 0);
-    node.release(undo, 0);
+    node.ask("extend", refused, 0);
+    node.ask("release", undo, 0);
     assertEquals(await outcomeOf(extension), "granted");
     assertEquals([refused.unsent, await outcomeOf(undo)], [true, "denied"]);
   });
@@ -172,7 +172,7 @@ for (const way of ["send", "pipeline"] as const) {
       const [first, second, third] = ["v", "w", "x"].map((value) =>
         new FakeRequest("k", { value })
       );
-      for (const request of [first, second, third]) node.acquire(request, 0);
+      for (const request of [first, second, third]) node.ask("acquire", request, 0);
       second.wanted = false;
       assertEquals(await outcomeOf(first), "granted");
       assertEquals(await outcomeOf(second), "failed");
@@ -192,7 +192,7 @@ Deno.test("commandNode() fails commands if pipeline resolves to another number o
   for (const [pipeline, why] of cases) {
     await withCommandNode({ pipeline: pipeline as () => Promise<[]> }, async (_client, node) => {
       const requests = ["k", "l"].map((key) => new FakeRequest(key));
-      for (const request of requests) node.acquire(request, 0);
+      for (const request of requests) node.ask("acquire", request, 0);
       for (const request of requests) await outcomeOf(request);
       assertEquals(requests[1].errors[0].message, `Cannot get reply from a: ${why}`);
     });
@@ -202,7 +202,7 @@ Deno.test("commandNode() fails commands if pipeline resolves to another number o
 test("commandNode() shows no argument in the error of a vote", async ({ client, node }) => {
   client.fate = (args) => ({ error: new Error(`socket died sending ${args.join(" ")}`) });
   const request = new FakeRequest("some-secret-key", { value: "0123456789abcdef" });
-  node.acquire(request, 0);
+  node.ask("acquire", request, 0);
   await outcomeOf(request);
   assertEquals(
     request.errors[0].message,
@@ -230,7 +230,7 @@ Deno.test("commandNode() shows no argument of any command in the cause of a vote
       const requests = secrets.slice(0, 2).map((key) =>
         new FakeRequest(key, { value: secrets[2] })
       );
-      for (const request of requests) node.acquire(request, 0);
+      for (const request of requests) node.ask("acquire", request, 0);
       for (const request of requests) {
         await outcomeOf(request);
         const [error] = request.errors;
@@ -246,7 +246,7 @@ Deno.test("commandNode() reports a client that returns nothing as a failed vote"
   await withCommandNode({ send: () => Promise.resolve(undefined) }, async (_client, node) => {
     const message = "Cannot get reply from a: the client returned undefined";
     const request = new FakeRequest();
-    node.acquire(request, 0);
+    node.ask("acquire", request, 0);
     assertEquals([await outcomeOf(request), request.errors[0].message], ["failed", message]);
     await assertRejects(() => node.inspect("k"), Error, message);
   });
@@ -261,7 +261,7 @@ Deno.test("commandNode() rejects readers that it cannot read, and shows none of 
   };
   await withCommandNode((client) => ({ send: sendBy(client) }), async (_client, node) => {
     const request = new FakeRequest("k", { mode: "shared" });
-    node.acquire(request, 0);
+    node.ask("acquire", request, 0);
     assertEquals(await outcomeOf(request), "granted");
     await assertRejects(
       () => node.inspect("k"),

@@ -27,7 +27,7 @@ async function withOldServer(run: (client: FakeClient, node: QuorumNode) => Prom
 
 function ask(node: QuorumNode, key: string): FakeRequest {
   const request = new FakeRequest(key, { guardMs: GUARD_MS });
-  node.acquire(request, 0);
+  node.ask("acquire", request, 0);
   return request;
 }
 

@@ -26,7 +26,7 @@ const TTL_MS = 120_000;
 
 function ask(node: QuorumNode, method: "acquire" | "release", keys: string | string[] = "k") {
   const request = new FakeRequest(keys, { ttlMs: TTL_MS });
-  node[method](request, 0);
+  node.ask(method, request, 0);
   return request;
 }
 
@@ -44,7 +44,7 @@ Deno.test("commandNode() undoes an acquisition again that is executed after its 
       const gate = Promise.withResolvers<void>();
       const others = Array.from({ length: 4_096 }, (_, index) => `${index}`); // a client's most
       client.fate = () => client.sent.length <= 4_097 ? { after: gate.promise, loses: true } : {};
-      for (const value of others) node.acquire(new FakeRequest(value, { value }), 0);
+      for (const value of others) node.ask("acquire", new FakeRequest(value, { value }), 0);
       const acquisition = ask(node, "acquire", keys);
       assertEquals(await outcomeOf(acquisition), "failed");
       const undo = ask(node, "release", keys);
@@ -65,11 +65,11 @@ test("commandNode() gives the former value back to a key that an adoption takes 
   client.fate = () => client.sent.length === 2 ? { after: gate.promise, loses: true } : {};
   const request = () => new FakeRequest("k", { ttlMs: TTL_MS, replaces: "former" });
   const adoption = request();
-  node.adopt!(adoption, 0);
+  node.ask("adopt", adoption, 0);
   assertEquals(await outcomeOf(adoption), "failed");
   const undo = request();
   undo.set = true;
-  node.release(undo, 0);
+  node.ask("release", undo, 0);
   await eventually(() => client.sent.filter((args) => args.includes("v")).length >= 3);
   gate.resolve(); // only now does the server execute the adoption
   await eventually(async () => await client.value("k") === "v");
@@ -82,7 +82,7 @@ test("commandNode() shortens a key by the time that is left when the command is 
   const untilMs = systemClock.monotonicMs() + 1_000;
   const keptMs = () => untilMs - systemClock.monotonicMs();
   ask(node, "acquire");
-  node.release(new FakeRequest("k", { ttlMs: TTL_MS, keptMs }), 0);
+  node.ask("release", new FakeRequest("k", { ttlMs: TTL_MS, keptMs }), 0);
   await eventually(() => client.named("EVAL").length > 0);
   assertLess(Number(client.named("EVAL")[0].at(-1)), 995);
 });
@@ -343,14 +343,14 @@ Deno.test("commandNode() leaves no key behind, whatever the client does to comma
           return new FakeRequest(`k${number % 3}`, { value, ttlMs: TTL_MS });
         };
         const acquisition = request(`v${number}`);
-        node.acquire(acquisition, 0);
+        node.ask("acquire", acquisition, 0);
         return { acquisition, undo: request(`v${number}`) };
       });
       for (const { acquisition, undo } of attempts) {
         await eventually(() => acquisition.answers.length > 0);
         acquisition.wanted = false;
         undo.set = !acquisition.unsent;
-        node.release(undo, 0); // also if it denied, because it resends
+        node.ask("release", undo, 0); // also if it denied, because it resends
       }
       client.fate = () => ({});
       for (const key of ["k0", "k1", "k2"]) {

@@ -136,6 +136,7 @@ Deno.test("list() ends by its signal, with the client, and where the caller brea
 });
 
 test("list() refuses wrong arguments, and nodes that cannot list their keys", async (cluster) => {
+  Object.assign(cluster.nodes[0], { lacks: { list: true } });
   const wrong: [unknown, string][] = [
     ["a", "Cannot list locks as 'options' must be an object: current type is 'string'"],
     [{ prefix: 1 }, "Cannot list locks as 'prefix' must be a string: current type is 'number'"],

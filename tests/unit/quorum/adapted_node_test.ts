@@ -34,7 +34,7 @@ for (const [answer, outcome, detail] of ANSWERS) {
     Object.assign(request, {
       missing: (nodeIndex: number) => request.note(["missing", nodeIndex, undefined]),
     });
-    node.acquire(request, 2);
+    node.ask("acquire", request, 2);
     await request.answered;
     const [[got, nodeIndex, why, count]] = request.answers;
     assertEquals([got, nodeIndex, count ?? why], [outcome, 2, detail]);
@@ -51,7 +51,7 @@ Deno.test("adaptedNode() asks at once, in the order of the calls, and hands out 
     ticket: ticketOf(),
   });
   for (const method of ["acquire", "extend", "adopt", "release", "raiseCounters"] as const) {
-    node[method]!(request, 0);
+    node.ask(method, request, 0);
   }
   const sent = { counterHint: 5, counterFloor: 6, replaces: "u", mode: "shared" } as const;
   const plain = { keys: ["k", "l"], value: "v", ttlMs: 1_000, shortens: undefined, ...sent };
@@ -70,10 +70,10 @@ Deno.test("adaptedNode() has a release extend the keys by what is left of their 
   const { node, asked } = setUp(() => Promise.resolve("missing"));
   let leftMs = 7.5;
   const request = new FakeRequest("k", { keptMs: () => leftMs });
-  node.release(request, 0);
+  node.ask("release", request, 0);
   await request.answered;
   leftMs = 0;
-  node.release(request, 0);
+  node.ask("release", request, 0);
   assertEquals(request.answers.map(([outcome]) => outcome), ["missing"]);
   assertEquals(asked.map(([method, { ttlMs, shortens }]) => [method, ttlMs, shortens]), [
     ["extend", 8, true],
@@ -81,13 +81,10 @@ Deno.test("adaptedNode() has a release extend the keys by what is left of their 
   ]);
 });
 
-Deno.test("adaptedNode() has no more methods than the node", () => {
+Deno.test("adaptedNode() lacks what the node has no method for, and the guard", () => {
   const { node } = setUp(() => {});
-  assertEquals([node.diagnose, typeof node.raiseCounters, typeof node.adopt], [
-    undefined,
-    "function",
-    "function",
-  ]);
-  const bare = adaptedNode({ name: "n" } as LockNode);
-  assertEquals([bare.diagnose, bare.raiseCounters, bare.adopt], Array(3).fill(undefined));
+  const lacks = { fencing: false, adopt: false, list: true, restartGuardMs: true };
+  assertEquals([node.diagnose, node.lacks], [undefined, lacks]);
+  const bare = adaptedNode({ name: "n", async *keys() {} } as unknown as LockNode);
+  assertEquals(bare.lacks, { fencing: true, adopt: true, list: false, restartGuardMs: true });
 });

@@ -30,7 +30,7 @@ interface Bench extends NodeSet {
 function setUp(nodeCount = 3): Bench {
   const clock = new FakeClock();
   const nodes = Array.from({ length: nodeCount }, (_, n) => new KeyspaceNode(`n${n}`, clock));
-  for (const node of nodes) node.acquire = () => {};
+  for (const node of nodes) node.instead.acquire = () => {};
   return { ...createNodeSet(new TimerWheel(clock), nodes), clock, nodes };
 }
 
@@ -252,7 +252,7 @@ Deno.test("Round.ask() settles if its signal aborts, or its client closes, while
     const bench = setUp();
     const controller = new AbortController();
     const round = newRound(bench);
-    bench.nodes[0].acquire = (request, nodeIndex) => {
+    bench.nodes[0].instead.acquire = (request, nodeIndex) => {
       if (closes) Object.assign(bench, { closed: true });
       else controller.abort();
       request.answer(nodeIndex, GRANTED);

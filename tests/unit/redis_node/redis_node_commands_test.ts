@@ -198,7 +198,7 @@ test.queueing("RedisNode encodes a command once for all nodes, and apart for tho
   const [other, plain] = [await new NodeBench().queueing(), await new NodeBench().opened()];
   const benches = [plain, plain, bench, other];
   const request = new FakeRequest("k", { ticket });
-  for (const [index, { node }] of benches.entries()) node.acquire(request, index);
+  for (const [index, { node }] of benches.entries()) node.ask("acquire", request, index);
   const encoded = request.encoded as LockCommand;
   const { bytes } = encoded;
   bench.ask("acquire", request);

@@ -217,11 +217,11 @@ test.opened("RedisNode encodes a group once for all nodes that are asked the sam
   const requests = lockNames(3).map(([key, value]) => request(key, value));
   const group = new RequestCommand(RELEASE, requests, true);
   requests[0].encoded = group; // of the first node
-  for (const each of requests) bench.node.release(each, 0);
+  for (const each of requests) bench.node.ask("release", each, 0);
   await runMicrotasks();
   assertEquals(bench.written, groupRelease("EVALSHA", ...lockNames(3)));
   assert(group.bytes);
-  for (const each of requests.slice(0, 2)) late.node.release(each, 0);
+  for (const each of requests.slice(0, 2)) late.node.ask("release", each, 0);
   await runMicrotasks();
   assertEquals(late.written, groupRelease("EVALSHA", ...lockNames(2)));
   await late.answer("*2\r\n:1\r\n:1\r\n");

@@ -149,7 +149,7 @@ for (const [count, kept] of [[1_900, true], [2_100, false]] as const) {
   test(`PendingReleases ${kept ? "keeps" : "lets go of"} what is not needed any more, if there is ${kept ? "little" : "much"}`, async (bench) => {
     const wheel = new TimerWheel(bench.clock);
     let sent = 0;
-    const node = { connection: { open: false }, server: { wheel }, release: () => sent++ };
+    const node = { connection: { open: false }, server: { wheel }, ask: () => sent++ };
     const releases = new PendingReleases(node);
     releases.add(release("needless"));
     await bench.clock.advance(1_000);
@@ -164,7 +164,7 @@ for (const needed of [999, 29_999, Infinity]) {
     let [nowMs, looks] = [0, 0];
     const clock = { ...systemClock, monotonicMs: () => (looks++, nowMs) };
     const server = { wheel: new TimerWheel(clock) };
-    const releases = new PendingReleases({ connection: { open: false }, server, release() {} });
+    const releases = new PendingReleases({ connection: { open: false }, server, ask() {} });
     for (; nowMs < 100_000; nowMs++) releases.add(release("v", "k", needed));
     assertLess(looks, 10 * 100_000);
   });
@@ -185,7 +185,8 @@ test("PendingReleases keeps what a lost connection did not take, though the serv
   const server = { wheel: new TimerWheel(bench.clock) };
   const sent: unknown[] = [];
   const connection = { open: true };
-  const node = { connection, server, release: ({ value }: QuorumRequest) => sent.push(value) };
+  const ask = (_question: string, { value }: QuorumRequest) => sent.push(value);
+  const node = { connection, server, ask };
   const releases = new PendingReleases(node);
   releases.add(release("refused", "k", 60_000));
   connection.open = false;

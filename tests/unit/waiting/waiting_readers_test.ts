@@ -148,14 +148,13 @@ test("readers that waited behind one of their client enter with it at once, past
 test("a reader that was denied where it was to enter passes nobody from then on", async (cluster) => {
   const [node] = cluster.nodes;
   const passes: unknown[] = [];
-  const acquire = node.acquire.bind(node);
   const write = await locked(cluster, "a", WAIT);
   const reads = [1, 2].map(() => cluster.redlock.acquire("a", READ));
   await cluster.advance(50);
-  node.acquire = (request, nodeIndex) => {
+  node.instead.acquire = (request, nodeIndex) => {
     passes.push(request.entersAtOnce);
     if (request.entersAtOnce) cluster.occupy("a", 1_000);
-    acquire(request, nodeIndex);
+    node.take("acquire", request, nodeIndex);
   };
   await cluster.settle(write.release());
   await cluster.settle(Promise.all(reads), 2_000);
