@@ -20,14 +20,8 @@ import { processName } from "./process_name.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { check, formError, NAME } from "./validate.ts";
 
-/** The inside of a client, for the functions of `./operate`. */
-export interface Inside {
-  readonly client: ClientState;
-  readonly options: LockOptions;
-}
-
 /** Set by the class, because it needs private members. */
-let openClient: (redlock: Redlock) => Inside | undefined;
+let openClient: (redlock: Redlock) => ClientState | undefined;
 
 /**
  * A client for distributed locks by the Redlock algorithm. {@linkcode createRedlock} creates one
@@ -52,14 +46,14 @@ let openClient: (redlock: Redlock) => Inside | undefined;
  * ```
  */
 export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposable {
-  readonly #inside: Inside;
+  readonly #client: ClientState;
 
   // A field and not a static block: bundlers leave out the class where nobody uses it.
   static readonly #shared = /* @__PURE__ */ ((): void => {
     openClient = (redlock) =>
-      Object(redlock) === redlock && #inside in redlock ? redlock.#inside : undefined;
+      Object(redlock) === redlock && #client in redlock ? redlock.#client : undefined;
     defineConsoleView(this, "Redlock", (redlock) => {
-      const { closed, nodes, quorum } = redlock.#inside.client;
+      const { closed, nodes, quorum } = redlock.#client;
       const state = closed ? "closed" : "open";
       return { state, nodes: nodes.map(({ name }) => name), quorum };
     });
@@ -77,15 +71,9 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    */
   constructor(
     nodes: readonly LockNode[],
-    options?: RedlockOptions & { fencing?: Fencing | undefined },
-  );
-  constructor(nodes: readonly LockNode[], options: RedlockOptions = {}, inside?: Inside) {
-    if (!inside) {
-      checkNodes(nodes);
-      const checked = new LockOptions(ACTION, options, processName());
-      inside = newInside(new TimerWheel(), takeNodes(nodes), checked);
-    }
-    this.#inside = inside;
+    options: RedlockOptions & { fencing?: Fencing | undefined } = {},
+  ) {
+    this.#client = nodes instanceof ClientState ? nodes : newClient(nodes, options);
   }
 
   /**
@@ -220,8 +208,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     token: string,
     options?: RedlockOptions & { fencing?: F | undefined },
   ): Promise<LockOf<F>> {
-    const { client, options: defaults } = insideOf(this, "adopt lock");
-    const resolved = defaults.resolve("adopt lock", options);
+    const client = insideOf(this, "adopt lock");
+    const resolved = client.options.resolve("adopt lock", options);
     const given = readToken(token, resolved.keyPrefix);
     const atLeastMs = Math.max(resolved.atLeastMs, given.keptMs);
     const settings: Settings = { ...resolved, atLeastMs, any: false, mode: "exclusive" };
@@ -278,9 +266,9 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {RangeError} If an option is out of range, or the key would begin with `hasp:`.
    */
   async inspect(resource: string, options?: RedlockOptions): Promise<Inspection> {
-    const inside = insideOf(this, "inspect lock");
-    const { key, nodeTimeoutMs } = findKey(inside, "inspect", resource, options);
-    return await inspect(inside.client, resource, key, nodeTimeoutMs);
+    const client = insideOf(this, "inspect lock");
+    const { key, nodeTimeoutMs } = findKey(client, "inspect", resource, options);
+    return await inspect(client, resource, key, nodeTimeoutMs);
   }
 
   /**
@@ -292,7 +280,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @returns A promise that resolves in bounded time, when no timer and no connection is left.
    */
   close(): Promise<void> {
-    return insideOf(this, "close lock client").client.close();
+    return insideOf(this, "close lock client").close();
   }
 
   /** Closes the client at the end of `await using`, as {@linkcode close} does. */
@@ -322,12 +310,19 @@ function newCall(
   options: RedlockOptions | undefined,
   purpose: Purpose,
 ): LockCall {
-  const { client, options: defaults } = insideOf(redlock, "acquire lock");
-  const settings = defaults.resolve("acquire lock", options);
+  const client = insideOf(redlock, "acquire lock");
+  const settings = client.options.resolve("acquire lock", options);
   const { keyPrefix, any } = settings;
   const resources = checkResources("acquire lock", resource, keyPrefix, any);
   checkAbilities("acquire lock", client.nodes, settings);
   return new LockCall(client, settings, resources, purpose);
+}
+
+/** The inside of a client for nodes that a program has given it. */
+function newClient(nodes: readonly LockNode[], options: RedlockOptions): ClientState {
+  checkNodes(nodes);
+  const checked = new LockOptions(ACTION, options, processName());
+  return new ClientState(new TimerWheel(), takeNodes(nodes), checked);
 }
 
 /**
@@ -340,13 +335,8 @@ export function redlockOn(
   options: RedlockOptions | LockOptions,
 ): Redlock {
   const checked = options instanceof LockOptions ? options : new LockOptions(ACTION, options);
-  // the third is what its declaration does not show
-  type Own = new (nodes: [], options: undefined, inside: Inside) => Redlock;
-  return new (Redlock as Own)([], undefined, newInside(wheel, nodes, checked));
-}
-
-function newInside(wheel: TimerWheel, nodes: readonly QuorumNode[], options: LockOptions): Inside {
-  return { client: new ClientState(wheel, nodes, options.defaults.onEvent), options };
+  // it takes that, too, which its declaration does not show
+  return new Redlock(new ClientState(wheel, nodes, checked) as unknown as LockNode[]);
 }
 
 /**
@@ -357,9 +347,9 @@ function newInside(wheel: TimerWheel, nodes: readonly QuorumNode[], options: Loc
  * @throws {TypeError} If it is no client: one of another copy of this library, a `Proxy` of one, or
  * a method's `this` if that was called without its client.
  */
-export function insideOf(redlock: Redlock, action: string): Inside {
-  const inside = openClient(redlock);
-  if (inside) return inside;
+export function insideOf(redlock: Redlock, action: string): ClientState {
+  const client = openClient(redlock);
+  if (client) return client;
   const hint = redlock === undefined
     ? "; call methods on their client"
     : "; neither a Proxy of one nor one of another copy of this package will do";
@@ -368,13 +358,13 @@ export function insideOf(redlock: Redlock, action: string): Inside {
 
 /** The key of a resource, and how long each node has to answer about it. */
 export function findKey(
-  { client, options: defaults }: Inside,
+  client: ClientState,
   verb: "inspect" | "release",
   resource: string,
   options: RedlockOptions | undefined,
   others?: readonly string[],
 ): { readonly key: string; readonly nodeTimeoutMs: number } {
-  const { keyPrefix, nodeTimeoutMs } = defaults.resolve(`${verb} lock`, options, others);
+  const { keyPrefix, nodeTimeoutMs } = client.options.resolve(`${verb} lock`, options, others);
   check(`${verb} lock`, "resource", resource, NAME);
   checkResources(`${verb} lock`, resource, keyPrefix);
   if (client.closed) throw undecided(verb, client, resource);

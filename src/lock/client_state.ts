@@ -5,7 +5,8 @@
  */
 import { setLatest } from "../bounded_map.ts";
 import { ALL_CLIENTS, CLIENTS_OPEN_MAX, manyClientsText, warnOnce } from "../console_warnings.ts";
-import { type EventListener, listenerIn } from "../events.ts";
+import { listenerIn } from "../events.ts";
+import type { LockOptions } from "../options.ts";
 import { ROUNDS_MAX } from "../quorum/round.ts";
 import { quorumSize } from "../vote.ts";
 import type { NodeSet, QuorumNode } from "../quorum/quorum_node.ts";
@@ -36,6 +37,7 @@ export class ClientState implements NodeSet {
   readonly nodes: readonly QuorumNode[];
   readonly quorum: number;
   readonly wheel: TimerWheel;
+  readonly options: LockOptions;
   closed = false;
   /** The calls and locks of this client, by their keys. */
   readonly localQueues: LocalQueues;
@@ -59,11 +61,13 @@ export class ClientState implements NodeSet {
   /**
    * @param wheel The timer wheel of its deadlines.
    * @param nodes The nodes.
-   * @param onEvent Called for nodes that send no notifications of releases; without it, the console
-   * gets warnings.
+   * @param options The options of its calls. Their listener is called for nodes that send no
+   * notifications of releases; without one, the console gets warnings.
    */
-  constructor(wheel: TimerWheel, nodes: readonly QuorumNode[], onEvent?: EventListener) {
+  constructor(wheel: TimerWheel, nodes: readonly QuorumNode[], options: LockOptions) {
+    const { onEvent } = options.defaults;
     this.nodes = nodes;
+    this.options = options;
     this.quorum = quorumSize(nodes.length);
     this.wheel = wheel;
     this.localQueues = new LocalQueues(this, listenerIn(wheel.context, onEvent));

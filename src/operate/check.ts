@@ -61,8 +61,8 @@ const TYPES: Readonly<Record<keyof NodeDiagnosis, "boolean" | "number" | "object
  * @throws {RangeError} If an option is out of range.
  */
 export async function check(redlock: Redlock, options?: RedlockOptions): Promise<HealthReport> {
-  const { client, options: defaults } = insideOf(redlock, "check nodes");
-  const settings = defaults.resolve("check nodes", options);
+  const client = insideOf(redlock, "check nodes");
+  const settings = client.options.resolve("check nodes", options);
   return await checkNodes(client, client.nodes.map(operated), settings);
 }
 

@@ -59,8 +59,8 @@ export async function forceRelease(
   resource: string,
   options: ForceReleaseOptions,
 ): Promise<boolean> {
-  const inside = insideOf(redlock, "release lock");
-  const { key, nodeTimeoutMs } = findKey(inside, "release", resource, options, ["holder"]);
+  const client = insideOf(redlock, "release lock");
+  const { key, nodeTimeoutMs } = findKey(client, "release", resource, options, ["holder"]);
   const { holder } = options ?? {};
   if (typeof holder !== "string" || !HOLDER.test(holder)) {
     throw typeError(
@@ -68,7 +68,7 @@ export async function forceRelease(
       "'holder' must be 8 hexadecimal digits, as 'inspect' shows them",
     );
   }
-  return await releaseKey(inside.client, resource, key, holder, nodeTimeoutMs);
+  return await releaseKey(client, resource, key, holder, nodeTimeoutMs);
 }
 
 /**

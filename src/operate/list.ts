@@ -56,8 +56,8 @@ export async function* list(
   redlock: Redlock,
   options: ListOptions = {},
 ): AsyncGenerator<ListedLock, void> {
-  const { client, options: defaults } = insideOf(redlock, "list locks");
-  const settings = defaults.resolve("list locks", options, ["prefix"]);
+  const client = insideOf(redlock, "list locks");
+  const settings = client.options.resolve("list locks", options, ["prefix"]);
   const { prefix = "" } = options;
   check("list locks", "prefix", prefix, KEY_TEXT);
   const nodes = client.nodes.map(operated);

@@ -44,7 +44,7 @@ const WAITS: Record<string, {
   },
   "the end of its client's other attempts": {
     call: (redlock, resource, signal) => {
-      while (insideOf(redlock, "crowd").client.attemptGate.enter());
+      while (insideOf(redlock, "crowd").attemptGate.enter());
       return redlock.acquire(resource, { signal });
     },
   },

@@ -160,7 +160,7 @@ export class SimClient {
     const gates = ["attemptGate", "extensionGate", "releaseGate"].map((kind) => {
       return [kind, new Gate(wheel, roundsMax)];
     });
-    Object.assign(insideOf(this.redlock, "acquire lock").client, Object.fromEntries(gates));
+    Object.assign(insideOf(this.redlock, "acquire lock"), Object.fromEntries(gates));
   }
 
   /** Puts off what it sends until others of its locks send theirs, if the plan says so. */

@@ -85,7 +85,7 @@ Deno.test("acquire() that may not wait for others waits for its own client's att
 });
 
 test("acquire() has no quorum if its client's other attempts take as long as it may wait", async (cluster) => {
-  while (insideOf(cluster.redlock, "crowd").client.attemptGate.enter());
+  while (insideOf(cluster.redlock, "crowd").attemptGate.enter());
   const error = await cluster.refusal({ waitMs: 20 });
   assertInstanceOf(error, QuorumError);
   assertMatch(error.message, /, because 4096 other attempts of this client were under way; waited/);

@@ -1,10 +1,12 @@
 import { assertEquals } from "@std/assert";
 import { ClientState, COOLDOWNS_MAX } from "../../../src/lock/client_state.ts";
+import { LockOptions } from "../../../src/options.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 function newClient(): ClientState {
-  return new ClientState(new TimerWheel(new FakeClock()), [], () => {});
+  const options = new LockOptions("create", { onEvent() {} });
+  return new ClientState(new TimerWheel(new FakeClock()), [], options);
 }
 
 Deno.test("a cooldown that begins again lasts longer, and never shorter", () => {

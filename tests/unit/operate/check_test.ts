@@ -26,10 +26,8 @@ function clusterOf(...diagnoses: (Diagnose | undefined)[]): Cluster {
 /** Checks the nodes without the client that they belong to. */
 function checkAll(cluster: Cluster, options: RedlockOptions = OPTIONS): Promise<HealthReport> {
   const { nodes, wheel } = cluster;
-  const client = new ClientState(wheel, nodes);
-  return cluster.settle(
-    checkNodes(client, nodes, new LockOptions("check nodes", options).defaults),
-  );
+  const client = new ClientState(wheel, nodes, new LockOptions("check nodes", options));
+  return cluster.settle(checkNodes(client, nodes, client.options.defaults));
 }
 
 function codes({ findings }: HealthReport): string[] {
@@ -140,10 +138,9 @@ Deno.test("check() returns plain data, without what is of a wrong type", async (
 
 Deno.test("check() rejects where the client is closed meanwhile", async () => {
   const cluster = clusterOf(answer, hang, hang);
-  const client = new ClientState(cluster.wheel, cluster.nodes);
-  const rejected = cluster.rejection(
-    checkNodes(client, cluster.nodes, new LockOptions("check nodes", OPTIONS).defaults),
-  );
+  const options = new LockOptions("check nodes", OPTIONS);
+  const client = new ClientState(cluster.wheel, cluster.nodes, options);
+  const rejected = cluster.rejection(checkNodes(client, cluster.nodes, options.defaults));
   client.closed = true;
   cluster.wheel.announceClose();
   const error = await rejected;
