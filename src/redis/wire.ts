@@ -34,7 +34,12 @@ const ELEMENTS_PER_TICK = 16_384;
  */
 const QUEUED_MAX = 256;
 /** Looks within the shorter of the two limits of a reply. */
-const LOOKS = 2;
+const LOOKS = 4;
+/**
+ * For how many times as long as a reply is due a stream must be silent to count as lost: a server
+ * that has just answered is slow rather than gone.
+ */
+const SILENCE_FACTOR = 2;
 /**
  * Idle time of a stream, in milliseconds, before a PING: NATs and load balancers forget streams
  * that are idle for minutes, and neither end learns of it.
@@ -43,7 +48,7 @@ const IDLE_MS = 30_000;
 
 /** Limits of the time that a server may take, in milliseconds; `Infinity` turns one off. */
 export interface ReplyLimits {
-  /** Longest silence while replies are due. */
+  /** Longest wait for a reply if nothing has arrived for twice as long. */
   readonly stallTimeoutMs: number;
   /** Longest wait of a command for its whole reply, also while bytes arrive. */
   readonly replyTimeoutMs: number;
@@ -268,8 +273,6 @@ export class Wire {
   #look: TimerEntry | undefined;
   /** Not an entry of the wheel, which would wake up an idle client several times a second. */
   #idle: TimerHandle = undefined;
-  /** Looks since bytes arrived at which a reply was due. */
-  #quietLooks = 0;
   /** How many replies there are in all once those have come that were due at an earlier look. */
   #due = 0;
   /** How many looks ago that look was. */
@@ -367,7 +370,6 @@ export class Wire {
     const decoder = this.#decoder;
     try {
       checkCount("read", count, bytes);
-      this.#quietLooks = 0;
       this.#owner.receivedAtMs = this.#wheel.clock.monotonicMs();
       decoder.push(bytes, count);
     } catch (error) {
@@ -398,23 +400,25 @@ export class Wire {
 
   /**
    * Returns what took too long, or `undefined`. A wait that began between two looks ends at the
-   * look behind its end.
+   * look behind its end. Looks are counted, because the clock goes on while the process stands
+   * still.
    */
   #late(): string | undefined {
     const { queue } = this;
     const { stallTimeoutMs, replyTimeoutMs } = this.#limits;
-    if (queue.length === 0) return undefined;
+    if (queue.settled >= this.#due) {
+      this.#due = queue.settled + queue.length;
+      this.#dueLooks = 0;
+      return undefined;
+    }
+    const dueMs = ++this.#dueLooks * this.#lookMs;
+    const silentMs = this.#wheel.clock.monotonicMs() - this.#owner.receivedAtMs;
     // mutation: silent-connection-kept
-    if (++this.#quietLooks * this.#lookMs > stallTimeoutMs) {
+    if (dueMs >= stallTimeoutMs && silentMs >= SILENCE_FACTOR * stallTimeoutMs) {
       return `was silent for ${stallTimeoutMs} ms`;
     }
-    if (queue.settled >= this.#due) {
-      this.#due = queue.settled + queue.sent;
-      this.#dueLooks = 0;
-    } else if (++this.#dueLooks * this.#lookMs >= replyTimeoutMs) {
-      return `left a command without a whole reply for ${replyTimeoutMs} ms`;
-    }
-    return undefined;
+    if (dueMs < replyTimeoutMs) return undefined;
+    return `left a command without a whole reply for ${replyTimeoutMs} ms`;
   }
 
   /** Sends a PING after an idle time, unless replies are due: it shows that the server is there. */
