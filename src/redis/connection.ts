@@ -45,7 +45,7 @@ import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
 import type { DecoderOptions } from "./decoder.ts";
-import { Dialer, type DialerOwner, type DialOptions, Login, loginCommands } from "./dialer.ts";
+import { Dialer, type DialerOwner, type DialOptions, logIn, loginCommands } from "./dialer.ts";
 import { type Command, encodeCommand } from "./encoder.ts";
 import { ConnectionError, isServing, ReplyError } from "./errors.ts";
 import { printable } from "../printable.ts";
@@ -137,7 +137,8 @@ export class Connection implements WireOwner, DialerOwner {
   readonly #options: ConnectionOptions;
   readonly #wheel: TimerWheel;
   #queue = new CommandQueue();
-  #login: Login | undefined;
+  /** Whether the login of this connection has commands, so that their replies accept it. */
+  #logsIn = false;
   readonly #dialer: Dialer;
   /**
    * The last error reply on this connection, if that is not accepted: probably the reason why the
@@ -242,7 +243,7 @@ export class Connection implements WireOwner, DialerOwner {
     if (this.#state === "ending" || this.#options.takesMessage?.(reply)) return;
     const { queue } = this.#wire!;
     if (queue.sent === 0) return this.#onUnaskedReply(reply);
-    if (this.#dialer.acceptedMs === Infinity && this.#login!.due === 0) this.#onFirstReply(reply);
+    if (this.#dialer.acceptedMs === Infinity && !this.#logsIn) this.#onFirstReply(reply);
     queue.settleFirst(reply);
     if (this.#onDrained && this.#queue.length === 0) this.#onDrained();
   };
@@ -267,16 +268,14 @@ export class Connection implements WireOwner, DialerOwner {
     const alone = again || address.database !== 0;
     // so that nothing but the login is written until `#opened`
     const queue = alone ? new CommandQueue() : this.#queue;
-    const login = this.#login = new Login(
-      loginCommands(address, this.#options.clientName, again),
-      queue,
-      (refusal) => this.#onLoginEnd(refusal),
-    );
+    const commands = loginCommands(address, this.#options.clientName, again);
+    this.#logsIn = commands.length > 0;
+    logIn(commands, queue, (refusal) => this.#onLoginEnd(refusal));
     const limits = { ...this.#options, secrets: address.secrets };
     const wire = this.#wire = new Wire(transport, this, this.#wheel, queue, limits);
     wire.read();
     if (this.#wire !== wire) return; // it is lost already
-    if (login.due === 0) this.#dialer.stop();
+    if (!this.#logsIn) this.#dialer.stop();
     if (alone) wire.flush();
     else this.#opened();
   }

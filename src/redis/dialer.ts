@@ -10,9 +10,8 @@ import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
 import { credentialsOf, type RedisAddress } from "./address.ts";
 import { closeTransport, type CommandQueue, type ReplyReceiver } from "./wire.ts";
-import { type Command, encodeApart } from "./encoder.ts";
+import { encodeApart } from "./encoder.ts";
 import { isServing, ReplyError } from "./errors.ts";
-import type { RawReply } from "./reply.ts";
 
 /** How long a connection must live before failures are forgotten, in milliseconds. */
 const LIVED_MS = 2_000;
@@ -184,45 +183,32 @@ async function withCredentials(
   throw new TypeError("'credentials' must return { username?, password } with strings");
 }
 
-/** The login of one connection. */
-export class Login implements ReplyReceiver {
-  /** How many replies to commands that log in are due. */
-  due: number;
-  readonly #onEnd: (refusal?: ReplyError) => void;
-
-  /**
-   * Puts the commands that log in, if there are any, in front of all others in a queue.
-   *
-   * @param commands The commands.
-   * @param queue The queue.
-   * @param onEnd Called when the server has accepted the last command, or with its refusal of one.
-   */
-  constructor(
-    commands: string[][],
-    queue: CommandQueue,
-    onEnd: (refusal?: ReplyError) => void,
-  ) {
-    this.due = commands.length;
-    this.#onEnd = onEnd;
-    for (const args of commands.reverse()) {
-      queue.pushFirst({ args, bytes: encodeApart(args) }, this);
-    }
+/**
+ * Puts the commands that log in, if there are any, in front of all others in a queue.
+ *
+ * @param commands The commands.
+ * @param queue The queue.
+ * @param onEnd Called when the server has accepted the last command, or with its refusal of one.
+ */
+export function logIn(
+  commands: string[][],
+  queue: CommandQueue,
+  onEnd: (refusal?: ReplyError) => void,
+): void {
+  let due = commands.length;
+  const receiver: ReplyReceiver = {
+    onReply(reply, { args }) {
+      due--;
+      const isOptional = OPTIONAL_COMMANDS.includes(args[0]);
+      // mutation: refused-login-accepted
+      if (reply instanceof ReplyError && !(isOptional && isServing(reply))) onEnd(reply);
+      else if (due === 0) onEnd();
+    },
+    onFailure() {}, // the connection is lost
+  };
+  for (const args of commands.reverse()) {
+    queue.pushFirst({ args, bytes: encodeApart(args) }, receiver);
   }
-
-  /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, { args }: Command): void {
-    this.due--;
-    const isOptional = OPTIONAL_COMMANDS.includes(args[0]);
-    // mutation: refused-login-accepted
-    if (reply instanceof ReplyError && !(isOptional && isServing(reply))) {
-      this.#onEnd(reply);
-    } else if (this.due === 0) {
-      this.#onEnd();
-    }
-  }
-
-  /** Part of {@linkcode ReplyReceiver}: the connection is lost. */
-  onFailure(): void {}
 }
 
 /**
