@@ -28,6 +28,7 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
     },
   ),
   scenario("R4", "counters that cannot agree are not raised beyond the time of an answer", {
+    nodeTimeoutMs: 100,
     options: { fencing: true },
     clients: [[{ ttlMs: 1_000, holdMs: 10 }, { waitMs: 1, atMs: 2_000 }]],
     faults: [
