@@ -312,8 +312,8 @@ async function rootsOf(nodeTls: Authorities): Promise<readonly string[]> {
  */
 async function extraAuthorities(): Promise<readonly string[]> {
   if (inDeno()) return []; // it would have to ask for permissions
-  const { process } = globalThis as unknown as { process: { env: Record<string, string> } };
-  const path = process.env.NODE_EXTRA_CA_CERTS;
+  const { process } = globalThis as { process?: { env: Record<string, string> } };
+  const path = process?.env.NODE_EXTRA_CA_CERTS;
   if (!path) return [];
   const { readFile } = builtin("fs/promises") ?? await import("node:fs/promises");
   return await readFile(path, "utf8").then((text) => [text], () => []);

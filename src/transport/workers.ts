@@ -133,7 +133,7 @@ class WorkersTransport implements Transport {
     }
     const count = Math.min(bytes.length, buffer.length);
     buffer.set(bytes.subarray(0, count));
-    this.#unread = bytes.subarray(count);
+    this.#unread = bytes.slice(count); // a part of the chunk would keep all of it alive
     return count;
   }
 
