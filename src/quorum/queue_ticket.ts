@@ -15,41 +15,6 @@ export const PATIENCE_MS_MAX = 1_000;
  */
 export const QUEUE_LEAD_MS = 250;
 
-/**
- * A ticket as a member of a queue, and what a message says behind it. The scripts read it by the
- * same rule.
- */
-const TICKET = /^(([^:]*:[0-9a-zA-Z]+)(?::\d+(?::\d+)?)?\.?)(\d+)?/u;
-
-/** The parts of a member of a queue, which is a ticket's id and, of a pool, the number of a key. */
-export interface TicketParts {
-  /** The client's id and the number of its ticket: what the client knows the ticket by. */
-  readonly name: string;
-  /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */
-  readonly place: number | undefined;
-  /** The ticket's id: the member without the number of the key. */
-  readonly ticketId: string;
-  /** What follows the member in the text. */
-  readonly rest: string;
-}
-
-/**
- * Splits a member of a queue, as `scripts/queue.ts` describes it.
- *
- * @param text The member, and whatever follows.
- * @returns `undefined` if the text does not begin with one.
- */
-export function splitTicket(text: string): TicketParts | undefined {
-  const [all = "", ticketId, name, number] = TICKET.exec(text) ?? [];
-  if (ticketId === undefined) return undefined;
-  return {
-    name,
-    place: number === undefined ? undefined : Number(number) - 1,
-    ticketId,
-    rest: text.slice(all.length),
-  };
-}
-
 /** The position of a ticket in one node's queues for its keys. */
 export interface QueuePosition {
   /**
@@ -130,7 +95,13 @@ export type QueueNotice = "turn" | "beside" | "watch" | "taken";
  * What a node reports to a ticket about a key that was released or taken. Anybody can send one, so
  * the ticket may be none of the client.
  */
-export interface QueueMessage extends Omit<TicketParts, "rest"> {
+export interface QueueMessage {
+  /** The client's id and the number of its ticket: what the client knows the ticket by. */
+  readonly name: string;
+  /** The ticket's id: a member of a queue without the number of the key. */
+  readonly ticketId: string;
+  /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */
+  readonly place: number | undefined;
   /** What happened, and where the ticket stands. */
   readonly notice: QueueNotice;
   /**

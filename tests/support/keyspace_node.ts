@@ -7,7 +7,7 @@ import { commandBytes } from "./command_bytes.ts";
 import { FAILED, GRANTED, OUTDATED, QUARANTINED } from "../../src/quorum/outcome.ts";
 import type { KeyState } from "../../src/quorum/lock_node.ts";
 import type { Question, QuorumNode, QuorumRequest } from "../../src/quorum/quorum_node.ts";
-import * as queue from "../../src/quorum/queue_ticket.ts";
+import type * as queue from "../../src/quorum/queue_ticket.ts";
 import { ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
 import {
@@ -172,8 +172,7 @@ export class KeyspaceNode implements QuorumNode {
     notice: queue.QueueNotice = "turn",
     waitMs = notice === "taken" ? 30_000 : 50,
   ): void {
-    const ticket = queue.splitTicket(member)!;
-    this.#listener!.onQueueMessage(this.#nodeIndex, { ...ticket, notice, waitMs });
+    this.#listener!.onQueueMessage(this.#nodeIndex, { ...readMessage(member)!, notice, waitMs });
   }
 
   /** Ends the subscription, for the time being. */

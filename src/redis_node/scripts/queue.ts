@@ -99,7 +99,6 @@ import {
   QUEUE_LEAD_MS,
   type QueueMessage,
   type QueuePosition,
-  splitTicket,
 } from "../../quorum/queue_ticket.ts";
 import type { KeyPool } from "../../quorum/quorum_node.ts";
 import { GRANTED, QUEUED } from "../../quorum/outcome.ts";
@@ -441,17 +440,21 @@ export function queuePosition(reply: RawReply): QueuePosition {
   };
 }
 
-/** What follows the ticket in a message: nothing, `*`, or `-` or `+` with how long to wait. */
-const NEWS = /^(?:\*|([-+])(\d+))?$/u;
+/**
+ * A member of a queue, as the scripts read it: a ticket's id and, of a pool, the number of a key.
+ * Behind it nothing, `*`, or `-` or `+` with how long to wait.
+ */
+const MESSAGE = /^(([^:]*:[0-9a-zA-Z]+)(?::\d+(?::\d+)?)?\.?)(\d+)?(?:(\*)|([-+])(\d+))?$/u;
 
 /** Reads a message on a client's channel; `undefined` if it is for no ticket. */
 export function readMessage(text: string): QueueMessage | undefined {
-  const ticket = splitTicket(text);
-  const news = ticket && NEWS.exec(ticket.rest);
-  if (!news) return undefined;
-  const [sign, timed, waitMs] = news;
-  if (!timed) return { ...ticket, notice: sign ? "beside" : "turn" };
-  return { ...ticket, notice: timed === "+" ? "watch" : "taken", waitMs: Number(waitMs) };
+  const found = MESSAGE.exec(text);
+  if (!found) return undefined;
+  const [, ticketId, name, number, beside, sign, waitMs] = found;
+  const place = number === undefined ? undefined : Number(number) - 1;
+  if (!sign) return { name, ticketId, place, notice: beside ? "beside" : "turn" };
+  const notice = sign === "+" ? "watch" : "taken";
+  return { name, ticketId, place, notice, waitMs: Number(waitMs) };
 }
 
 /**
