@@ -122,8 +122,9 @@ export class QueuedWaiter implements TicketListener {
    * later do not count: else clients would follow each other's notifications in an outage.
    */
   #failedByMajority = false;
-  /** The wait itself, until it is over. */
+  /** The wait itself, until it is over, and when that is. */
   #pause: Pause | undefined;
+  #pauseEndMs = Infinity;
   // As long as its call waits.
   /** Whether a node had notified it when the last wait was over. */
   #wasNotified = false;
@@ -213,7 +214,8 @@ export class QueuedWaiter implements TicketListener {
     const { signal } = this.#settings;
     const endMs = this.#nowMs + limitMs;
     for (let ticked = !this.#failedByMajority;; ticked = true) {
-      const leftMs = Math.min(dueMs(), endMs) - this.#nowMs;
+      this.#pauseEndMs = Math.min(dueMs(), endMs);
+      const leftMs = this.#pauseEndMs - this.#nowMs;
       if (leftMs <= 0 && ticked || signal?.aborted || this.#nodeSet.closed) return;
       this.#pause = new Pause(this.#nodeSet.wheel, Math.max(0, leftMs), signal);
       await this.#pause.over;
@@ -235,7 +237,8 @@ export class QueuedWaiter implements TicketListener {
     } else {
       news.onWatch(nodeIndex, place, this.#overMs(waitMs));
     }
-    this.#pause?.end();
+    // a later time it finds when the pause is over
+    if (this.#dueMs() < this.#pauseEndMs) this.#pause?.end();
   }
 
   onSubscriptionChange(): void {
