@@ -28,6 +28,8 @@ interface Lead {
 export class SharedClock {
   readonly #clock: Clock;
   readonly #leads: (Lead | undefined)[] = [];
+  /** The median of the leads, once it was asked for since the last reading. */
+  #leadMs: number | undefined;
 
   /**
    * @param clock The client's own clocks; the wall clock replaces the nodes' clocks until one of
@@ -50,6 +52,7 @@ export class SharedClock {
     const known = this.#leads[nodeIndex] ?? { lowMs, highMs, roundTripMs: tookMs };
     const roundTripMs = Math.min(tookMs, 2 * known.roundTripMs + ROUND_TRIP_GROWTH_MS);
     let movedMs = 0;
+    this.#leadMs = undefined;
     if (known.highMs < lowMs) movedMs = lowMs - known.lowMs;
     else if (known.lowMs > highMs) movedMs = highMs - known.highMs;
     this.#leads[nodeIndex] = {
@@ -73,10 +76,12 @@ export class SharedClock {
    * the earlier, because a node changes a score that is ahead of its own clock.
    */
   at(monotonicMs: number): number {
-    const leadsMs = this.#sorted(({ lowMs, highMs }) => (lowMs + highMs) / 2);
+    if (this.#leadMs === undefined) {
+      const leadsMs = this.#sorted(({ lowMs, highMs }) => (lowMs + highMs) / 2);
+      this.#leadMs = leadsMs[(leadsMs.length - 1) >> 1];
+    }
     // mutation: waiters-ordered-by-their-own-clocks
-    const leadMs = leadsMs[(leadsMs.length - 1) >> 1] ??
-      this.#clock.wallMs() - this.#clock.monotonicMs();
+    const leadMs = this.#leadMs ?? this.#clock.wallMs() - this.#clock.monotonicMs();
     return monotonicMs + leadMs;
   }
 
