@@ -24,8 +24,8 @@ const SUBSCRIBE_GRACE_MS = 50;
 const LEFT_MAX = 1_024;
 /** For how long a node that was asked to take out a ticket is not asked again, in milliseconds. */
 const LEAVE_AGAIN_MS = 1_000;
-/** Characters of a client's id. */
-const ID_LENGTH = 20;
+/** Hexadecimal digits of a client's id. */
+const ID_LENGTH = 16;
 
 /** Who waits with a ticket. */
 export interface TicketListener {

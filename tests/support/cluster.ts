@@ -21,7 +21,7 @@ export const REASON = new Error("changed my mind");
 export const OTHER_VALUE = `${"f".repeat(40)}:t9wbk1:`;
 
 /** Digits of a client's id, with which the values that it draws begin. */
-const ID_LENGTH = 20;
+const ID_LENGTH = 16;
 
 /** A client, its nodes, and their time. */
 export class Cluster {
@@ -59,7 +59,7 @@ export class Cluster {
   newWheel(): TimerWheel {
     const value = (suffix = "") => {
       const drawn = (this.values.length + 1).toString(16).padStart(ID_LENGTH, "0");
-      this.values.push(drawn.padEnd(2 * ID_LENGTH, "0") + suffix);
+      this.values.push(drawn.padEnd(40, "0") + suffix);
       return this.values.at(-1)!;
     };
     return new TimerWheel(this.clock, { value, fraction: () => this.fraction });

@@ -19,7 +19,7 @@ Deno.test("a call asks without a ticket while fewer than a quorum of nodes can n
   await callers.advance(10_000);
   assertEquals([callers.priorities.at(-1), callers.queueLengths], ["in-order", [1, 1, 0]]);
   const [id, number] = callers.ticket.split(":");
-  assertEquals([id.length, number], [20, "1"]);
+  assertEquals([id.length, number], [16, "1"]);
   assert(callers.values.some((value) => value.startsWith(id)));
   callers.nodes[1].cut();
   const asked = callers.priorities.length;
