@@ -54,8 +54,8 @@ function isTime(ms: unknown): ms is number {
 }
 
 function decoded(token: string): unknown[] {
-  if (typeof token !== "string" || !/^[\w-]+$/u.test(token)) throw notToken();
   try {
+    if (!/^[\w-]+$/u.test(token)) throw notToken();
     const text = atob(token.replace(/[-_]/gu, (digit) => digit === "-" ? "+" : "/"));
     const bytes = Uint8Array.from(text, (char) => char.charCodeAt(0));
     return [...JSON.parse(new TextDecoder().decode(bytes))];

@@ -203,7 +203,7 @@ export class LocalQueues {
     } else if (pool || !isFirst) {
       // Of a pool, the next one asks at once, for another key. Calls for this key wait until the
       // lock ends, unless another call or lock is before it.
-      if (pool) this.leave(call);
+      this.leave(call);
       this.claim(call.name, held);
     } else {
       // The lock takes the place of its call: the next one asks when it ends.

@@ -28,6 +28,7 @@ class Warnings implements Disposable {
 const ADVICE = "Shown once; 'onEvent' replaces these warnings.";
 const LOST = `@hasp/redlock: Lost lock "a" after 963 ms: its validity has ended. ` +
   `Its work may have run without the lock. ${ADVICE}`;
+const TERM = '@hasp/redlock: A term with lock "a" failed. The next term begins in 1.5 s.';
 const REFUSED = "Connection to redis://h:6379 could not be made: connection refused";
 
 /** A client that has no listener. */
@@ -82,8 +83,11 @@ for (
     const lock = await cluster.redlock.acquire("a");
     await cluster.advance(TTL_MS);
     assertEquals([warnings.texts, lock.signal.aborted], [[LOST], true]);
-    await cluster.redlock.using("a", () => {});
+    const leading = cluster.rejection(cluster.redlock.lead("a", {}, () => Promise.reject("no")));
+    await cluster.advance(10);
     await cluster.redlock.close();
+    await leading;
+    assertEquals(warnings.texts.slice(1), [TERM, "no"]);
   });
 }
 

@@ -36,6 +36,8 @@ test("any number of locks in shared mode are held together, and none beside an e
   assertEquals(readers(cluster), [[], [], []]);
   assertEquals(await cluster.try(READ), undefined);
   assertEquals(await cluster.settle(other.tryAcquire("a", READ)), undefined);
+  const events = cluster.events.filter((event) => "mode" in event && event.mode === "shared");
+  assertEquals(events.map(({ type }) => type), ["acquired", "acquired", "denied"]);
 });
 
 test("readers of one client ask beside each other if no other client is known to wait", async (cluster) => {

@@ -85,8 +85,9 @@ Deno.test("what undoes an adoption, and what ends it, may be sent for as long as
     };
   };
   const cluster = new Cluster(3, { ttlMs: 500, waitMs: 0 }, note);
-  const giver = cluster.peer({ ttlMs: 60_000 });
-  const token = (await cluster.settle(giver.acquire("a"))).handOver();
+  const given = await cluster.settle(cluster.peer({ ttlMs: 500 }).acquire("a"));
+  await cluster.settle(given.extend({ ttlMs: 60_000 }));
+  const token = given.handOver();
   cluster.set("fail", 1, 2);
   await cluster.rejection(cluster.redlock.adopt(token));
   cluster.resume();

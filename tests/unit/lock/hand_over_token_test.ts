@@ -18,7 +18,7 @@ Deno.test("a token contains value, times and resources, whatever characters they
     const [value, resources] of [
       [VALUE, ["invoice:42"]],
       [`${VALUE}web-3:1234 ~`, ["a"]],
-      [VALUE, ["é", "日本", "\u{1f512}", '"\\', "\0\r\n", " "]],
+      [VALUE, ["?>~ÿ", "日本", "\u{1f512}", '"\\', "\0\r\n", " "]],
       [VALUE, Array.from({ length: 1_000 }, (_, index) => `${index}:`.padEnd(500, "é"))],
     ] as const
   ) {
@@ -36,15 +36,7 @@ Deno.test("readToken() refuses everything that is no token, and shows nothing of
   for (
     const token of [
       ...[undefined, null, 1, {}, [whole], "", " ", VALUE, `${whole}=`, ` ${whole}`],
-      ...[
-        whole.slice(3),
-        whole.slice(0, -1),
-        "é",
-        "a",
-        base64url("[1"),
-        base64url("1"),
-        base64url("null"),
-      ],
+      ...[whole.slice(3), whole.slice(0, -1), "é", "a", ...["[1", "1", "null"].map(base64url)],
       ...[json(), json(2), json(1, VALUE, 10, 0, "a"), json("2", VALUE, 10, 0, "a")],
       ...[VALUE.slice(1), `${DIGITS}:`, DIGITS, VALUE.toUpperCase(), 7, [VALUE]].map((value) =>
         json(2, value, 10, 0, "a")
