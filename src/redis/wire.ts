@@ -242,7 +242,7 @@ export interface WireOwner {
    * {@linkcode Wire.close}. Closes the wire.
    */
   onLost(cause: unknown): void;
-  /** Called with what took too long: `was silent for 2000 ms`. Closes the wire. */
+  /** Called with what took too long: `left a command without a reply for 2000 ms`. Closes it. */
   lose(what: string): void;
 }
 
@@ -415,7 +415,7 @@ export class Wire {
     const silentMs = this.#wheel.clock.monotonicMs() - this.#owner.receivedAtMs;
     // mutation: silent-connection-kept
     if (dueMs >= stallTimeoutMs && silentMs >= SILENCE_FACTOR * stallTimeoutMs) {
-      return `was silent for ${stallTimeoutMs} ms`;
+      return `left a command without a reply for ${stallTimeoutMs} ms`;
     }
     if (dueMs < replyTimeoutMs) return undefined;
     return `left a command without a whole reply for ${replyTimeoutMs} ms`;

@@ -254,7 +254,11 @@ for (const [nodeTimeoutMs, stallTimeoutMs] of [[50, 1_000], [1_000, 1_000], [3_0
     await clock.tick(stallTimeoutMs / 2 + 30); // each look lets the sockets be read before
     assertEquals(network.transports[0].closed, true);
     assertEquals(connectionEvents(events), [
-      ["node-disconnected", NAME, `Connection to ${NAME} was silent for ${stallTimeoutMs} ms`],
+      [
+        "node-disconnected",
+        NAME,
+        `Connection to ${NAME} left a command without a reply for ${stallTimeoutMs} ms`,
+      ],
     ]);
     assertInstanceOf(await trying, QuorumError);
     const closing = redlock.close();

@@ -12,7 +12,7 @@ for (const lastMs of [10, 240, 260, 740, 990, 1_010, 30_000 - 10]) {
     await bench.advance(Math.max(1_000, 2_000 - lastMs) - 20);
     assertEquals(bench.replies, []);
     await bench.advance(290);
-    const message = `Connection to ${NAME} was silent for 1000 ms`;
+    const message = `Connection to ${NAME} left a command without a reply for 1000 ms`;
     assertEquals([bench.replies, transport.closed], [[[1, message, "unknown"]], true]);
     await bench.advance(100);
     assertEquals(bench.network.transports.length, 2);
