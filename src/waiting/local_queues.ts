@@ -120,11 +120,11 @@ export class LocalQueues {
       this.#onEvent,
     );
     const ticket = queue.ticket ??= new Ticket(notifications, this.#nodeSet, call);
-    const foreign = this.remember(call.name);
     if (!call.waiter) {
-      call.waiter = new QueuedWaiter(settings, ticket, foreign);
+      call.waiter = new QueuedWaiter(settings, ticket);
       notifications.register(ticket.name, call.waiter); // until the ticket ends
     }
+    call.waiter.foreign = this.remember(call.name);
     return call.waiter;
   }
 

@@ -96,11 +96,12 @@ export interface WaitingCall extends Wanted {
 
 /** Waits in the queues, for one call. */
 export class QueuedWaiter implements TicketListener {
+  /** Those of what its call asked for last; set before each wait. */
+  foreign!: ForeignClients;
   /** Those of its call, which need not live as long as its lock. */
   readonly #settings: Settings;
   /** What stands in the queues. */
   readonly #ticket: Ticket;
-  readonly #foreign: ForeignClients;
   readonly #nodeSet: NodeSet;
   // From the beginning of an attempt, until that of the next.
   #news: News;
@@ -143,10 +144,9 @@ export class QueuedWaiter implements TicketListener {
    */
   #staggerMs = 0;
 
-  constructor(settings: Settings, ticket: Ticket, foreign: ForeignClients) {
+  constructor(settings: Settings, ticket: Ticket) {
     this.#settings = settings;
     this.#ticket = ticket;
-    this.#foreign = foreign;
     this.#nodeSet = ticket.nodeSet;
     this.#news = new News(this.#nodeSet.quorum);
   }
@@ -165,7 +165,7 @@ export class QueuedWaiter implements TicketListener {
   /** Resolves when a first attempt with a ticket can be made, in `limitMs` at the latest. */
   ready(limitMs: number): Promise<void> {
     const { notifications } = this.#ticket;
-    const dueMs = () => notifications.isSubscribing ? Infinity : this.#foreign.concededUntilMs;
+    const dueMs = () => notifications.isSubscribing ? Infinity : this.foreign.concededUntilMs;
     return this.#sleepUntil(dueMs, limitMs);
   }
 
@@ -198,7 +198,7 @@ export class QueuedWaiter implements TicketListener {
     // the vote is split again and again, as it takes a free key from others where one is held.
     // mutation: several-keys-split-the-vote
     const usesTurn = hasTurn && !this.#failedByMajority && this.#splits < SPLITS_MAX;
-    const restUntilMs = Math.max(this.#foreign.concededUntilMs, usesTurn ? 0 : this.#restUntilMs);
+    const restUntilMs = Math.max(this.foreign.concededUntilMs, usesTurn ? 0 : this.#restUntilMs);
     const followMs = Math.max(this.#followMs, restUntilMs);
     // mutation: unnotified-waiter-never-asks
     return Math.min(followMs, watchEndMs, this.#askMs);
@@ -226,7 +226,7 @@ export class QueuedWaiter implements TicketListener {
   onQueueMessage(nodeIndex: number, { notice, waitMs = 0, place }: QueueMessage): void {
     const news = this.#news;
     if (notice === "turn" || notice === "beside") {
-      if (news.notifiedBy === 0) this.#foreign.concede(this.#nowMs, this.#random);
+      if (news.notifiedBy === 0) this.foreign.concede(this.#nowMs, this.#random);
       news.onNotified(nodeIndex, place, notice === "turn");
       this.#idles = 0;
       if (this.#last) this.#planByNews();
@@ -289,7 +289,7 @@ export class QueuedWaiter implements TicketListener {
     // quorum.
     const split = last.granted > 0 || freeInMs === 0 && ahead === 0;
     this.#splits = split ? this.#splits + 1 : 0;
-    if (foreign) this.#foreign.note(this.#nowMs);
+    if (foreign) this.foreign.note(this.#nowMs);
     if (turn) {
       // one of those ahead has the turn
       const staggers = isLast ? Math.min(ahead - 1, LAST_STAGGERS_MAX) : ahead - 1;
@@ -320,7 +320,7 @@ export class QueuedWaiter implements TicketListener {
     const takesFreeKey = this.#splits >= SPLITS_MAX && this.#ticket.keys.length > 1;
     if (!foreign || ahead > 0 || takesFreeKey) return Infinity;
     const { retryDelayMs } = this.#settings;
-    return this.#within(this.#foreign.nextPollMsMax(this.#nowMs, freeInMs, retryDelayMs));
+    return this.#within(this.foreign.nextPollMsMax(this.#nowMs, freeInMs, retryDelayMs));
   }
 
   /** When to ask though nothing has happened: the rarer, the more often that was so before. */
@@ -339,7 +339,7 @@ export class QueuedWaiter implements TicketListener {
   /** When to ask because a turn is over, which lasts for so many milliseconds yet. */
   #overMs(leftMs: number): number {
     // mutation: stuck-first-never-overtaken
-    return this.#nowMs + leftMs + this.#foreign.concedeMsMax(this.#nowMs);
+    return this.#nowMs + leftMs + this.foreign.concedeMsMax(this.#nowMs);
   }
 
   /**
