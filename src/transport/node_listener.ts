@@ -50,28 +50,19 @@ export async function listen(
   port: number,
   accept: (peer: StreamPeer) => StreamHandler,
 ): Promise<Listener> {
-  const sockets = new Map<Socket, Promise<void>>();
+  const sockets = new Set<Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
-    const handler = accept(peerOf(socket));
-    const gone = new Promise<void>((resolve) => {
-      handle(socket, {
-        onData: (bytes) => handler.onData(bytes),
-        onClose() {
-          sockets.delete(socket);
-          handler.onClose();
-          resolve();
-        },
-      });
-    });
-    sockets.set(socket, gone);
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    handle(socket, accept(peerOf(socket)));
   });
   await listening(server, port);
   const close = async () => {
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    const gone = [...sockets.values()];
+    const closed = new Promise((resolve) => server.close(resolve));
+    const gone = [...sockets].map((each) => new Promise((resolve) => each.on("close", resolve)));
     // Deno 2.5 and 2.6 cannot reset a socket. Node does not close one that is reset while its end
     // is being sent.
-    for (const socket of sockets.keys()) {
+    for (const socket of sockets) {
       if (socket.writableEnded || !socket.resetAndDestroy) socket.destroy();
       else socket.resetAndDestroy();
     }
@@ -115,10 +106,6 @@ function handle(socket: Socket, handler: StreamHandler): void {
 
 function listening(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", () => {
-      server.off("error", reject);
-      resolve();
-    });
+    server.once("error", reject).listen(port, "127.0.0.1", resolve);
   });
 }

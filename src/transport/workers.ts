@@ -35,7 +35,6 @@ type TcpTarget = Exclude<ConnectTarget, { kind: "unix" }>;
 
 /** Opens a stream in a worker: TCP, or TLS with the authorities that the platform trusts. */
 export const connect: Connect = async (target, { signal }) => {
-  signal.throwIfAborted();
   const reachable = checkTarget(target);
   const sockets = await loadSockets();
   signal.throwIfAborted();
