@@ -37,8 +37,9 @@ export interface ClientOptions {
   connectTimeoutMs?: number | undefined;
   /**
    * Timeout for silence: if a reply is due for this long, in milliseconds, or at the latest for a
-   * quarter longer, and nothing has arrived for twice as long, the connection is closed and
-   * replaced. Greater than 0; `Infinity` turns it off, for commands that block, such as `BLPOP`.
+   * quarter longer, and nothing has arrived meanwhile, nor for two seconds, the connection is
+   * closed and replaced. Greater than 0; `Infinity` turns it off, for commands that block, such as
+   * `BLPOP`.
    *
    * @default {2000}
    */

@@ -36,10 +36,10 @@ const QUEUED_MAX = 256;
 /** Looks within the shorter of the two limits of a reply. */
 const LOOKS = 4;
 /**
- * For how many times as long as a reply is due a stream must be silent to count as lost: a server
- * that has just answered is slow rather than gone.
+ * How long a stream must be silent at least to count as lost, in milliseconds: a server that has
+ * just answered is slow rather than gone.
  */
-const SILENCE_FACTOR = 2;
+const SILENCE_MS_MIN = 2_000;
 /**
  * Idle time of a stream, in milliseconds, before a PING: NATs and load balancers forget streams
  * that are idle for minutes, and neither end learns of it.
@@ -48,7 +48,7 @@ const IDLE_MS = 30_000;
 
 /** Limits of the time that a server may take, in milliseconds; `Infinity` turns one off. */
 export interface ReplyLimits {
-  /** Longest wait for a reply if nothing has arrived for twice as long. */
+  /** Longest wait for a reply while nothing arrives, on a stream that was silent for a while. */
   readonly stallTimeoutMs: number;
   /** Longest wait of a command for its whole reply, also while bytes arrive. */
   readonly replyTimeoutMs: number;
@@ -414,7 +414,7 @@ export class Wire {
     const dueMs = ++this.#dueLooks * this.#lookMs;
     const silentMs = this.#wheel.clock.monotonicMs() - this.#owner.receivedAtMs;
     // mutation: silent-connection-kept
-    if (dueMs >= stallTimeoutMs && silentMs >= SILENCE_FACTOR * stallTimeoutMs) {
+    if (dueMs >= stallTimeoutMs && silentMs >= Math.max(stallTimeoutMs, SILENCE_MS_MIN)) {
       return `left a command without a reply for ${stallTimeoutMs} ms`;
     }
     if (dueMs < replyTimeoutMs) return undefined;

@@ -4,7 +4,7 @@ import { runMicrotasks } from "../../support/fake_clock.ts";
 import { NAME } from "../../support/stream_bench.ts";
 
 for (const lastMs of [10, 240, 260, 740, 990, 1_010, 30_000 - 10]) {
-  test(`Connection leaves a command without a reply for stallTimeoutMs, is silent for twice that, and a quarter more at most, ${lastMs} ms after the command before`, async (bench) => {
+  test(`Connection leaves a command without a reply for stallTimeoutMs, is silent for two seconds, and a quarter more at most, ${lastMs} ms after the command before`, async (bench) => {
     bench.use({ stallTimeoutMs: 1_000 });
     const { transport } = await bench.open();
     await bench.advance(lastMs);
