@@ -98,7 +98,7 @@ export class LockCall implements WaitingCall {
    * a pool. Under it this client keeps its own locks, and remembers that others wait.
    */
   get name(): string {
-    return this.pool?.key ?? (this.mode ? keysName(this.keys) : this.localName);
+    return this.pool?.key ?? keysName(this.keys);
   }
 
   /** For how long the call has lasted, in milliseconds. */

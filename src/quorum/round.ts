@@ -326,10 +326,9 @@ export class Round extends TimerEntry implements QuorumRequest {
     this.#stopIfDecided();
   }
 
-  /** Ends the wait for answers. */
+  /** Ends the wait for answers; called only while it waits. */
   stop(): void {
-    const resolve = this.#resolve;
-    if (!resolve) return;
+    const resolve = this.#resolve!;
     this.#resolve = undefined;
     this.nodeSet.wheel.cancel(this);
     this.nodeSet.wheel.unref();

@@ -85,7 +85,6 @@ class NodeTransport implements CallingTransport {
         reject(this.#error ?? new Error("the socket was closed"));
       });
     });
-    this.opened.catch(() => {}); // the caller may have aborted before
   }
 
   receive(onChunk: OnChunk, onEnd: (error?: unknown) => void): void {
