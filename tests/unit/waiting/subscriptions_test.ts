@@ -208,6 +208,8 @@ Deno.test("a client subscribes once to each node when a call first waits, and un
   const callers = await blocked(["first"], { waitMs: 2_000 });
   callers.occupy("b");
   callers.call("other", {}, "b");
+  await callers.advance(1);
+  assertEquals(callers.priorities.at(-1), "in-order"); // with its ticket, as soon as it was denied
   await callers.advance(5_000);
   assertEquals([subscribes(callers), callers.errors.size], [[1, 1, 1], 2]);
   assertEquals(callers.clock.timersAlive, 0); // the subscription does not keep the process alive
