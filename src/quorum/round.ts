@@ -187,7 +187,8 @@ export class Round extends TimerEntry implements QuorumRequest {
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       nodes[nodeIndex].ask(question, this, nodeIndex);
     }
-    this.encoded = undefined; // it must not live as long as the lock
+    // It must not live as long as the lock: a node that has asked alone has left it here.
+    this.encoded = undefined;
     const ended = this.nodeSet.closed && !this.#isRelease || signal?.aborted;
     if (ended || this.decided) return Promise.resolve();
     // mutation: no-deadline

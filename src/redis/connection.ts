@@ -249,7 +249,7 @@ export class Connection implements WireOwner, DialerOwner {
   };
 
   /** Part of {@linkcode WireOwner}. */
-  onLost(cause: unknown): void {
+  onStreamEnd(cause: unknown): void {
     const silentMs = this.#wheel.clock.monotonicMs() - this.receivedAtMs;
     const refusal = silentMs < REFUSED_MS_MAX && this.#refusal;
     if (refusal) this.lose("was refused", refusal);

@@ -241,7 +241,7 @@ export interface WireOwner {
    * Called if the stream ends, breaks or carries something that is not RESP2; not after
    * {@linkcode Wire.close}. Closes the wire.
    */
-  onLost(cause: unknown): void;
+  onStreamEnd(cause: unknown): void;
   /** Called with what took too long: `left a command without a reply for 2000 ms`. Closes it. */
   lose(what: string): void;
 }
@@ -387,7 +387,7 @@ export class Wire {
   };
 
   readonly #lose = (cause: unknown): void => {
-    if (this.#open) this.#owner.onLost(cause);
+    if (this.#open) this.#owner.onStreamEnd(cause);
   };
 
   #lookLater(): void {

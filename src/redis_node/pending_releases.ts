@@ -1,10 +1,9 @@
 /**
  * Releases that did not reach their node, and tickets that are to leave its queues: sent when it
- * can be reached. A release is needed while its keys may live, even if it has a ticket, which may
- * stay in queues for longer; what only takes a ticket out, while the queues would live if nobody
- * else joined them. On another connection all are sent, because a server that stood still may have
- * set the keys only now. Those that are not needed any more are dropped while a connection lasts,
- * and without one if there are many.
+ * can be reached. Each is needed for its `ttlMs` after it failed: that is how long its keys may
+ * live, or, if it only takes a ticket out, the queues. On another connection all are sent, because
+ * a server that stood still may have set the keys only now. Those that are not needed any more are
+ * dropped while a connection lasts, and without one if there are many.
  *
  * @module
  */

@@ -6,9 +6,9 @@
  * messages arrive.
  *
  * ```
- * closed --subscribe--> subscribing --confirmed--> probing --received--> listening
- *                         ^    lost \                 | lost               | lost, or not received
- *                         +--delay---+----------------+---------------------+
+ * closed --subscribe--> subscribing --confirmed--> probing --a receiver--> listening
+ *                         ^    lost \                 | lost                 | lost, no receiver,
+ *                         +--delay---+----------------+----------------------+ or not heard in 2 s
  * ```
  *
  * If the server refuses `SUBSCRIBE` or `PUBLISH`, or seems to, because several subscriptions in a
