@@ -8,7 +8,7 @@
  * ```
  * closed --subscribe--> subscribing --confirmed--> probing --a receiver--> listening
  *                         ^    lost \                 | lost                 | lost, no receiver,
- *                         +--delay---+----------------+----------------------+ or not heard in 2 s
+ *                         +--delay---+----------------+----------------------+ or no message
  * ```
  *
  * If the server refuses `SUBSCRIBE` or `PUBLISH`, or seems to, because several subscriptions in a
