@@ -109,7 +109,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#waiters.set(name, waiter);
     this.#nodeSet.wheel.cancel(this.#idle);
     this.#idle = undefined;
-    if (!this.#open && !this.#nodeSet.closed) this.#subscribe();
+    if (!this.#open) this.#subscribe();
   }
 
   /** The waiter of this name waits for the keys no longer. */
@@ -181,7 +181,6 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#open = false;
     this.#idle = undefined;
     this.#subscribed = this.#subscribing = 0;
-    this.#nodeSet.wheel.cancel(this.#grace);
     for (const node of this.#nodeSet.nodes) node.unsubscribe?.();
   }
 
