@@ -94,6 +94,6 @@ if not blocked then
 end`,
     JOIN_LUA,
   ),
-  sha1: "4facde90de6904532f4c4df990e0056b43a61a3d",
+  sha1: "b4d7eac57c164e1b89319951072ad0a615b7978f",
   read: readAcquired,
 };

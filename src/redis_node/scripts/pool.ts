@@ -119,7 +119,7 @@ end
 if free > 0 then heldMs = -2 end
 return { heldMs, reservedRank or ahead, length, score, nowUs, foreign, '', waitMs, free, reserved or 0 }`,
   ),
-  sha1: "1a0a4b323ab0d3b1b534ae659806f3b609c9fe1f",
+  sha1: "9190f07694c99147aa11d3ab9f8f0ad27e6369c3",
   read(reply, request) {
     const isMask = Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]);
     return isMask ? DENIED : readAcquired(reply, request);

@@ -135,7 +135,7 @@ local function nowMs()
   return time[1] and time[1] * 1000 + math.floor(time[2] / 1000)
 end`,
   // How long the ticket's client waits yet; `nil` if without end.
-  `local function remainingMs(ticket)
+  `local function waitLeftMs(ticket)
   local ends = tonumber(ticket:match('^[^:]*:%w+:%d+:(%d+)'))
   local now = ends and nowMs()
   return now and ends * 1000 - now
@@ -143,7 +143,7 @@ end`,
   // Whether the ticket's client is gone: its wait is over, or nobody subscribes to its channel.
   `local function gone(ticket)
   local channel = 'hasp:wake:' .. ticket:match('^[^:]*')
-  return (remainingMs(ticket) or 1) <= 0 or redis.pcall('PUBSUB', 'NUMSUB', channel)[2] == 0
+  return (waitLeftMs(ticket) or 1) <= 0 or redis.pcall('PUBSUB', 'NUMSUB', channel)[2] == 0
 end`,
   // How long the ticket's turn lasts: the farther its client is, the longer.
   () =>
@@ -168,7 +168,8 @@ end`,
   local last = tickets[index + 1] and redis.pcall('ZRANGE', queue, '-1', '-1')[1]
   for _, watcher in ipairs({ first, fourth or first, last or first, earlier }) do
     if not notified[watcher] and publish(watcher, sign .. waitMs) ~= 0 then
-      waitMs = math.max(waitMs, patienceMs(watcher)) + ${WATCH_STEP_MS}
+      if waitMs < ${PATIENCE_MS_MAX} then waitMs = math.max(waitMs, patienceMs(watcher)) end
+      waitMs = waitMs + ${WATCH_STEP_MS}
     end
     notified[watcher] = true
   end

@@ -152,7 +152,7 @@ end`,
     local writer, dropped = writerAhead(key, own)
     if found[index] then
       if dropped then notifyReaders(key, own) end
-      turnsMs[key] = writer and remainingMs(writer)
+      turnsMs[key] = writer and waitLeftMs(writer)
       blocked = blocked or writer
     elseif writer then
       turnsMs[key] = contendFor(key, own, asked, agreed)
@@ -188,7 +188,7 @@ end`,
     `if not ticket then return 0 end`,
     JOIN_LUA,
   ),
-  sha1: "10bd8fda2b32d71224ece32480834e38620c2066",
+  sha1: "b467193efdb77c54470eb8a7141160d6c3e20b8e",
 };
 
 /**
@@ -232,7 +232,7 @@ for _, key in ipairs(KEYS) do
 end
 return reply`,
 );
-const PROLONG_SHA1 = "0f72dc84b462848e6d299c484ee5259183279c1d";
+const PROLONG_SHA1 = "6074021b1f7f1f9a4438f457c92c7d28a683839f";
 
 /** Extends a lock in shared mode. */
 export const EXTEND_SHARED: ScriptOperation = {

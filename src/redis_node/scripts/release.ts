@@ -53,7 +53,7 @@ end`,
 end
 return failure or KEYS[2] and replies or replies[1]`,
   ),
-  sha1: "b036361e395d53739db1ff2ddbe7e710fac4f042",
+  sha1: "fd64bfa6c4ccd817c7425255b7042202a10bf0f8",
 };
 
 /**
@@ -123,5 +123,5 @@ end
 if failure then return failure end
 return count < (pooled and 1 or #KEYS) and 0 or waiting and 2 or 1`,
   ),
-  sha1: "24a6e2128647114c372de42a502568a0060f429c",
+  sha1: "67d2a7207e810e4af958fed95b32d6bdd5651206",
 };
