@@ -92,7 +92,7 @@ export class HeldLock extends TimerEntry {
   /** What extends it, if it extends itself, and when next, by the continuous clock. */
   readonly #extend: ((lock: HeldLock) => void) | undefined;
   #extendMs = Infinity;
-  /** The handle, if the lock ends when nobody has that any more. */
+  /** The handle, if the lock ends when nobody has that any more; or its signal, which it keeps. */
   #handle: WeakRef<object> | undefined;
   #released: Promise<boolean> | undefined;
   // What follows is set on few locks, so all others have no place for it.
@@ -179,14 +179,17 @@ export class HeldLock extends TimerEntry {
 
   /**
    * Makes the signal of its handle, which aborts when the lock is lost. It is made when it is first
-   * read, because many callers never do. If the handle may be forgotten, it is a lent one
-   * (`lock_signal.ts`).
+   * read, because many callers never do. If the handle may be forgotten, the first is a lent one,
+   * and its handle keeps both (`lock_signal.ts`).
    */
-  newSignal(): AbortSignal {
+  newSignals(): readonly [AbortSignal, AbortSignal?] {
     this.context ??= new OwnContext();
     const { signal } = this.controller = new AbortController();
     this.look();
-    return this.#handle && this.active ? AbortSignal.any([signal]) : signal;
+    if (!this.#handle || !this.active) return [signal];
+    const lent = AbortSignal.any([signal]);
+    this.#handle = new WeakRef(lent);
+    return [lent, signal];
   }
 
   /** Ends the lock if its time is over, and aborts the signal once there is a reason to. */

@@ -57,7 +57,7 @@ const EXTEND_OPTION_NAMES: readonly string[] = ["ttlMs", "signal"];
  */
 export class Lock implements AsyncDisposable {
   readonly #lock: HeldLock;
-  #signal: AbortSignal | undefined;
+  #signals: ReturnType<HeldLock["newSignals"]> | undefined;
 
   // A field and not a static block: bundlers leave out the class where nobody uses it.
   static readonly #shared = /* @__PURE__ */ ((): void => {
@@ -117,7 +117,12 @@ export class Lock implements AsyncDisposable {
    * in its context.
    */
   get signal(): AbortSignal {
-    return this.#signal ??= clockedSignal(this.#lock.newSignal(), () => this.#lock.look());
+    if (!this.#signals) {
+      const lock = this.#lock; // the signal must not keep this handle, which keeps both signals
+      this.#signals = lock.newSignals();
+      clockedSignal(this.#signals[0], () => lock.look());
+    }
+    return this.#signals[0];
   }
 
   /**

@@ -12,13 +12,14 @@
  * which it aborts, and a *lent* one for the program, which `AbortSignal.any()` makes of its own.
  * Each of these keeps the next alive:
  *
- *     program → lent signal → handle → lock → own signal
+ *     program → handle → lent signal → lock → own signal
  *
- * The own signal keeps the lent one only if that has a listener. Without one, the handle can be
- * collected as soon as the program has neither it nor the lent signal. A signal that the program
- * makes of the lent one follows the own one, so it aborts with the lock, even if the lent one was
+ * The own signal keeps the lent one only if that has a listener. Without one, the lent one can be
+ * collected as soon as the program has neither it nor the handle. A signal that the program makes
+ * of the lent one follows the own one, so it aborts with the lock, even if the lent one was
  * collected before. The lock lets go of its own signal when it ends: else no lent signal with a
- * listener would ever be collected.
+ * listener would ever be collected. The handle keeps it, too: in Node 24, a signal that is made of
+ * it, and has no listener, reads as not aborted after it was collected.
  *
  * @module
  */
@@ -28,15 +29,15 @@ import { thrownHere } from "../messages.ts";
 /**
  * Has a signal look at the clock first.
  *
- * @param look Aborts the signal if the lock's time is over; keeps the handle of the lock.
+ * @param look Aborts the signal if the lock's time is over.
  */
-export function clockedSignal(signal: AbortSignal, look: () => void): AbortSignal {
+export function clockedSignal(signal: AbortSignal, look: () => void): void {
   const ask = (member: "aborted" | "reason"): unknown => {
     // mutation: signal-does-not-look-at-the-clock
     look();
     return Reflect.get(AbortSignal.prototype, member, signal);
   };
-  return Object.defineProperties(signal, {
+  Object.defineProperties(signal, {
     aborted: { configurable: true, get: () => ask("aborted") },
     reason: { configurable: true, get: () => ask("reason") },
     throwIfAborted: {
