@@ -200,6 +200,8 @@ export class HeldLock extends TimerEntry {
     if (!controller || !aborted) return;
     this.controller = undefined; // first, because a runtime may read the signal while it aborts it
     controller.abort(aborted.reason);
+    // In Node 24, a lent signal without a listener aborts when it is read, if its own is there yet.
+    Reflect.get(this.#handle?.deref() ?? {}, "aborted");
   }
 
   /**

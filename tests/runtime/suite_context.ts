@@ -187,8 +187,9 @@ export function registerContext(test: Register, { main, testing }: Library): voi
     stop();
     await using;
     for (const node of nodes) node.flush();
-    await until(() => lost.has("handle kept"), "the lock is lost", collect);
+    const flushed = ["handle kept", "signal kept"];
+    await until(() => flushed.every((name) => lost.has(name)), "both are lost", collect);
     for (let times = 0; times < 3; times++) await sleep(20), collect();
-    expect((kept[2] as AbortSignal).aborted, "not aborted");
+    for (const { aborted } of kept.slice(2) as AbortSignal[]) expect(aborted, "not aborted");
   });
 }
