@@ -91,7 +91,9 @@ export function checkResources(
   const resources = Array.isArray(resource) ? [...resource] : [resource];
   if (resources.length === 0 || !resources.every(isName)) {
     const rule = "must be a non-empty string or a non-empty array of them";
-    throw formError(action, "resource", rule, resource);
+    const index = resources.findIndex((name) => !isName(name));
+    if (index < 0 || !Array.isArray(resource)) throw formError(action, "resource", rule, resource);
+    throw formError(action, "resource", rule, resource[index], ` at index ${index}`);
   }
   const max = any ? POOL_MAX : RESOURCES_MAX;
   if (resources.length > max) {
