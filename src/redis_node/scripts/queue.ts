@@ -443,9 +443,10 @@ export function queuePosition(reply: RawReply): QueuePosition {
 
 /**
  * A member of a queue, as the scripts read it: a ticket's id and, of a pool, the number of a key.
- * Behind it nothing, `*`, or `-` or `+` with how long to wait.
+ * Behind it nothing, `*`, or `-` or `+` with how long to wait. Digits in a row are in one part, so
+ * a text that is no ticket takes linear time.
  */
-const MESSAGE = /^(([^:]*:[0-9a-zA-Z]+)(?::\d+(?::\d+)?)?\.?)(\d+)?(?:(\*)|([-+])(\d+))?$/u;
+const MESSAGE = /^(([^:]*:[0-9a-zA-Z]+)(?::\d+){0,2}(?:\.|(?!\d)))(\d+)?(?:(\*)|([-+])(\d+))?$/u;
 
 /** Reads a message on a client's channel; `undefined` if it is for no ticket. */
 export function readMessage(text: string): QueueMessage | undefined {

@@ -93,7 +93,7 @@ test.subscribed("RedisNode.subscribe() does not count a message that was receive
 test.listening("RedisNode reports messages in their order, and none that is no ticket", async (bench) => {
   const forged = [
     "",
-    "hello",
+    `id:${"1".repeat(1_000_000)}!`, // in linear time
     "id",
     "id:",
     "id:1++",
