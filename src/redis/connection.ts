@@ -275,7 +275,10 @@ export class Connection implements WireOwner, DialerOwner {
     const wire = this.#wire = new Wire(transport, this, this.#wheel, queue, limits);
     wire.read();
     if (this.#wire !== wire) return; // it is lost already
-    if (!this.#logsIn) this.#dialer.stop();
+    if (!this.#logsIn) {
+      this.#dialer.stop();
+      wire.watch();
+    }
     if (alone) wire.flush();
     else this.#opened();
   }
@@ -286,6 +289,7 @@ export class Connection implements WireOwner, DialerOwner {
       return this.#giveUp("was refused", refusal);
     }
     this.#onAccepted();
+    this.#wire!.watch();
     if (this.#wire!.queue !== this.#queue) this.#opened();
   }
 
@@ -293,7 +297,6 @@ export class Connection implements WireOwner, DialerOwner {
     this.#state = "open";
     this.#downError = undefined;
     this.#wire!.queue = this.#queue;
-    this.#wire!.watch();
     this.#options.onOpen?.();
     if (this.#queue.length > 0) this.#wire!.flush();
   }

@@ -277,6 +277,8 @@ export class Wire {
   #due = 0;
   /** How many looks ago that look was. */
   #dueLooks = 0;
+  /** When it began to watch, by the monotonic clock: nothing is silent for longer. */
+  #watchedMs = 0;
 
   /**
    * @param transport The stream.
@@ -304,10 +306,12 @@ export class Wire {
     transport.unref?.();
   }
 
-  /** Begins to watch the server: the login is done, or goes out with the first commands. */
+  /** Begins to watch the server: the login, which has a limit of its own, is done. */
   watch(): void {
     const { stallTimeoutMs, replyTimeoutMs } = this.#limits;
     this.#lookMs = Math.min(stallTimeoutMs, replyTimeoutMs) / LOOKS;
+    this.#watchedMs = this.#wheel.clock.monotonicMs();
+    if (this.queue.length > 0) this.flush(); // which looks from now on
     // A worker's stream has no `unref`: it ends with its request, and is not idle for long.
     if (this.#transport.unref) this.#waitIdle(IDLE_MS);
   }
@@ -412,7 +416,8 @@ export class Wire {
       return undefined;
     }
     const dueMs = ++this.#dueLooks * this.#lookMs;
-    const silentMs = this.#wheel.clock.monotonicMs() - this.#owner.receivedAtMs;
+    const sinceMs = Math.max(this.#owner.receivedAtMs, this.#watchedMs);
+    const silentMs = this.#wheel.clock.monotonicMs() - sinceMs;
     // mutation: silent-connection-kept
     if (dueMs >= stallTimeoutMs && silentMs >= Math.max(stallTimeoutMs, SILENCE_MS_MIN)) {
       return `left a command without a reply for ${stallTimeoutMs} ms`;
