@@ -54,13 +54,8 @@ Deno.test("the first in the queue polls a lock of another library soon, then mor
   await callers.advance(5_000);
   for (const node of callers.nodes) node.set("a", FOREIGN, 1_004_004);
   assertGreater(Math.min(...await waitsMs(callers, 1_000)), RETRY_DELAY_MS / 2 - 1);
-});
-
-Deno.test("the first in the queue polls a lock of another library that does not expire", async () => {
-  const callers = new Callers({ retryDelayMs: RETRY_DELAY_MS });
-  callers.occupy("a", Infinity, FOREIGN);
-  callers.call("first");
-  await callers.advance(1_000);
+  // one that does not expire
+  for (const node of callers.nodes) node.set("a", FOREIGN);
   assertGreater((await waitsMs(callers, 1_000)).length, 8);
 });
 
@@ -148,6 +143,18 @@ Deno.test("a client remembers the clients of other libraries that a call saw whi
   const [waitedMs] = await callers.asksAfter(() => callers.free());
   assertEquals(callers.won, ["first", "second", "third"]);
   assertGreater(waitedMs!, CONCEDE_MS_MIN - 1);
+});
+
+Deno.test("a client remembers the clients of other libraries by the key that a call asked for last", async () => {
+  const callers = new Callers();
+  callers.occupy("a", 1_000_000, FOREIGN);
+  callers.occupy("b");
+  callers.call("first", { any: true, waitMs: 1_000 }, ["a", "b"]); // for "b", "a", then "b" alone
+  await callers.advance(1_000);
+  callers.call("second", {}, "b");
+  await callers.advance(1_000);
+  callers.fraction = SHARES;
+  assertEquals((await callers.asksAfter(() => callers.free("b")))[0], CONCEDE_MS_MIN + 10);
 });
 
 Deno.test("a call that leaves the lock to clients of other libraries does so no longer than it may wait", async () => {
