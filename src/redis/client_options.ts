@@ -36,10 +36,10 @@ export interface ClientOptions {
    */
   connectTimeoutMs?: number | undefined;
   /**
-   * Timeout for silence: if a reply is due for this long, in milliseconds, or at the latest for a
-   * quarter longer, and nothing has arrived meanwhile, nor for two seconds, the connection is
-   * closed and replaced. Greater than 0; `Infinity` turns it off, for commands that block, such as
-   * `BLPOP`.
+   * Timeout for silence, in milliseconds: the connection is closed and replaced if a reply is due
+   * for this long, and nothing has arrived meanwhile or in the last two seconds. That is noticed up
+   * to a quarter of this time later. Greater than 0; `Infinity` turns it off, for commands that
+   * block, such as `BLPOP`.
    *
    * @default {2000}
    */
