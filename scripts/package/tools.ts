@@ -69,6 +69,7 @@ const SETS = {
   workerd: ["miniflare@4.20260730.0"],
   node20: ["node@20.20.2"],
   node22: ["node@22.23.3"],
+  node24: ["node@24.21.0"],
   node26: ["node@26.10.0"],
   bun: ["bun@1.4.5"],
   deno25: ["deno@2.5.0"],

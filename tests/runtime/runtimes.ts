@@ -46,6 +46,7 @@ export const CANDIDATES: readonly Candidate[] = [
   },
   { name: "Node 20", find: (consumer) => findNode("Node 20", "node20", consumer) },
   { name: "Node 22", find: (consumer) => findNode("Node 22", "node22", consumer) },
+  { name: "Node 24", find: (consumer) => findNode("Node 24", "node24", consumer) },
   { name: "Node 26", find: (consumer) => findNode("Node 26", "node26", consumer) },
   { name: "Bun", find: findBun },
   { name: "workerd", find: findWorkerd },
