@@ -92,7 +92,10 @@ export class HeldLock extends TimerEntry {
   /** What extends it, if it extends itself, and when next, by the continuous clock. */
   readonly #extend: ((lock: HeldLock) => void) | undefined;
   #extendMs = Infinity;
-  /** The handle, if the lock ends when nobody has that any more; or its signal, which it keeps. */
+  /**
+   * The handle, if the lock ends when nobody has that any more; once the handle has a signal, which
+   * it keeps alive, that signal.
+   */
   #handle: WeakRef<object> | undefined;
   #released: Promise<boolean> | undefined;
   // What follows is set on few locks, so all others have no place for it.
@@ -232,10 +235,10 @@ export class HeldLock extends TimerEntry {
   /**
    * Its caller gets it, or the routine that uses it: from here on it waits in the timer wheel.
    *
-   * @param handle What the caller gets; its signal keeps it alive. If the lock extends itself, it
-   * ends in place of an extension once this is garbage: nobody could release it then. But not in
-   * Deno before 2.8, which collects a lent signal even if it has listeners, nor in workers whose
-   * timers are numbers, which may do so.
+   * @param handle What the caller gets. If the lock extends itself, it ends in place of an extension
+   * once this and its signal are garbage, because nobody could release it then. But not in Deno
+   * before 2.8, which collects a lent signal even if it has listeners, nor in workers whose timers
+   * are numbers, which may do so.
    */
   deliver(handle?: object): void {
     if (handle && this.#extend && keepsSignals()) this.#handle = new WeakRef(handle);

@@ -205,7 +205,7 @@ let ending = false;
 /**
  * Calls a function at the end of this tick: what it queues goes out with the rest of the tick.
  *
- * @param lastFirst Whether the server that asked first is written to first, and not last. If one of
+ * @param lastFirst Whether the server that asked last is written to first, and not last. If one of
  * them were the last for all that locks need, its replies would come apart from the others: with
  * ten locks in flight, that takes a client up to a tenth more CPU.
  */
