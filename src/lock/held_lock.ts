@@ -235,10 +235,10 @@ export class HeldLock extends TimerEntry {
   /**
    * Its caller gets it, or the routine that uses it: from here on it waits in the timer wheel.
    *
-   * @param handle What the caller gets. If the lock extends itself, it ends in place of an extension
-   * once this and its signal are garbage, because nobody could release it then. But not in Deno
-   * before 2.8, which collects a lent signal even if it has listeners, nor in workers whose timers
-   * are numbers, which may do so.
+   * @param handle What the caller gets. If the lock extends itself, it ends in place of an
+   * extension once this and its signal are garbage, because nobody could release it then. But not
+   * in Deno before 2.8, which collects a lent signal even if it has listeners, nor in workers whose
+   * timers are numbers, which may do so.
    */
   deliver(handle?: object): void {
     if (handle && this.#extend && keepsSignals()) this.#handle = new WeakRef(handle);
