@@ -16,8 +16,8 @@ import type { TimerWheel } from "../time/timer_wheel.ts";
 import { LocalQueues } from "../waiting/local_queues.ts";
 
 /**
- * Longest wait for calls to end, and for a node's own `close`, in milliseconds; that of ours takes
- * a quarter of a second after the last reply, and this ends its wait for more.
+ * Longest wait for calls to end, and for a node's own `close`, in milliseconds: one of ours closes
+ * a quarter of a second after the last reply, or when this is over.
  */
 const CLOSE_TIMEOUT_MS = 2_000;
 /** How much longer nodes may take for each timer, in milliseconds: most are those of held locks. */

@@ -98,7 +98,8 @@ export class LockCall implements WaitingCall {
    * a pool. Under it this client keeps its own locks, and remembers that others wait.
    */
   get name(): string {
-    return this.pool?.key ?? keysName(this.keys);
+    // each attempt asks, and to sort many keys again takes long
+    return this.pool?.key ?? (this.mode ? keysName(this.keys) : this.localName);
   }
 
   /** For how long the call has lasted, in milliseconds. */
