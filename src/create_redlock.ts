@@ -22,10 +22,11 @@ import { watchNodes } from "./console_warnings.ts";
 
 export type { Address, AddressParts } from "./redis/address.ts";
 
-/** Shortest wait for a reply after which a silent connection is replaced, in milliseconds. */
-const STALL_TIMEOUT_MS_MIN = 1_000;
-/** Longest wait for one whole reply, as a multiple of that. */
-const REPLY_TIMEOUT_STALLS = 4;
+/** Shortest silence after which a connection is replaced, in milliseconds. */
+const STALL_TIMEOUT_MS_MIN = 2_000;
+
+/** Longest wait for one whole reply, as a multiple of the longest silence. */
+const REPLY_TIMEOUT_STALLS = 2;
 /**
  * Limit of the bytes of one reply: those of locks have less than a kilobyte, that of `INFO` has
  * some.
@@ -97,7 +98,7 @@ export function createRedlock<Fencing extends boolean = boolean>(
   const parsed = parseAddresses(addresses);
   const lockOptions = new LockOptions(ACTION, options, processName(), CONNECT_OPTION_NAMES);
   const { nodeTimeoutMs, onEvent } = lockOptions.defaults;
-  const stallTimeoutMs = Math.max(STALL_TIMEOUT_MS_MIN, nodeTimeoutMs);
+  const stallTimeoutMs = Math.max(STALL_TIMEOUT_MS_MIN, 2 * nodeTimeoutMs);
   const connection = {
     ...resolveConnectOptions(options, parsed),
     stallTimeoutMs,

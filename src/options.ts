@@ -70,9 +70,9 @@ export interface RedlockOptions {
   /**
    * Timeout for one node's answer to one command, in milliseconds; greater than 0 and finite. It
    * starts when the command is sent, or when the first connection to the node is ready. A
-   * connection is replaced if a reply is due on it for 1 s, or for the client's own `nodeTimeoutMs`
-   * if that is longer, and nothing has arrived for 2 s: so set a timeout above 1 000 for the
-   * client, not only for a call.
+   * connection is replaced if replies are due on it and it is silent for 2 s, or for twice the
+   * client's own `nodeTimeoutMs` if that is longer: so set a timeout above 2 000 for the client,
+   * not only for a call.
    *
    * @default {ttlMs / 20, but at least 50 and at most 1000}
    */

@@ -36,10 +36,9 @@ export interface ClientOptions {
    */
   connectTimeoutMs?: number | undefined;
   /**
-   * Timeout for silence, in milliseconds: the connection is closed and replaced if a reply is due
-   * for this long, and nothing has arrived meanwhile or in the last two seconds. That is noticed up
-   * to a quarter of this time later. Greater than 0; `Infinity` turns it off, for commands that
-   * block, such as `BLPOP`.
+   * Timeout for silence: if replies are due and nothing arrives for this long, in milliseconds, and
+   * at the latest after a quarter longer, the connection is closed and replaced. Greater than 0;
+   * `Infinity` turns it off, for commands that block, such as `BLPOP`.
    *
    * @default {2000}
    */

@@ -36,11 +36,6 @@ const QUEUED_MAX = 256;
 /** Looks within the shorter of the two limits of a reply. */
 const LOOKS = 4;
 /**
- * How long a stream must be silent at least to count as lost, in milliseconds: a server that has
- * just answered is slow rather than gone.
- */
-const SILENCE_MS_MIN = 2_000;
-/**
  * Idle time of a stream, in milliseconds, before a PING: NATs and load balancers forget streams
  * that are idle for minutes, and neither end learns of it.
  */
@@ -48,7 +43,7 @@ const IDLE_MS = 30_000;
 
 /** Limits of the time that a server may take, in milliseconds; `Infinity` turns one off. */
 export interface ReplyLimits {
-  /** Longest wait for a reply while nothing arrives, on a stream that was silent for a while. */
+  /** Longest silence while replies are due. */
   readonly stallTimeoutMs: number;
   /** Longest wait of a command for its whole reply, also while bytes arrive. */
   readonly replyTimeoutMs: number;
@@ -242,7 +237,7 @@ export interface WireOwner {
    * {@linkcode Wire.close}. Closes the wire.
    */
   onStreamEnd(cause: unknown): void;
-  /** Called with what took too long: `left a command without a reply for 2000 ms`. Closes it. */
+  /** Called with what took too long: `was silent for 2000 ms`. Closes the wire. */
   lose(what: string): void;
 }
 
@@ -277,8 +272,6 @@ export class Wire {
   #due = 0;
   /** How many looks ago that look was. */
   #dueLooks = 0;
-  /** When it began to watch, by the monotonic clock: nothing is silent for longer. */
-  #watchedMs = 0;
 
   /**
    * @param transport The stream.
@@ -310,7 +303,6 @@ export class Wire {
   watch(): void {
     const { stallTimeoutMs, replyTimeoutMs } = this.#limits;
     this.#lookMs = Math.min(stallTimeoutMs, replyTimeoutMs) / LOOKS;
-    this.#watchedMs = this.#wheel.clock.monotonicMs();
     if (this.queue.length > 0) this.flush(); // which looks from now on
     // A worker's stream has no `unref`: it ends with its request, and is not idle for long.
     if (this.#transport.unref) this.#waitIdle(IDLE_MS);
@@ -416,12 +408,9 @@ export class Wire {
       return undefined;
     }
     const dueMs = ++this.#dueLooks * this.#lookMs;
-    const sinceMs = Math.max(this.#owner.receivedAtMs, this.#watchedMs);
-    const silentMs = this.#wheel.clock.monotonicMs() - sinceMs;
+    const silentMs = this.#wheel.clock.monotonicMs() - this.#owner.receivedAtMs;
     // mutation: silent-connection-kept
-    if (dueMs >= stallTimeoutMs && silentMs >= Math.max(stallTimeoutMs, SILENCE_MS_MIN)) {
-      return `left a command without a reply for ${stallTimeoutMs} ms`;
-    }
+    if (Math.min(dueMs, silentMs) >= stallTimeoutMs) return `was silent for ${stallTimeoutMs} ms`;
     if (dueMs < replyTimeoutMs) return undefined;
     return `left a command without a whole reply for ${replyTimeoutMs} ms`;
   }

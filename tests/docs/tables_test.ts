@@ -241,7 +241,7 @@ const LIMITS: Record<string, readonly string[]> = {
   "commands that wait": ["QUEUE_LENGTH_MAX"],
   "attempts, extensions and releases": ["ROUNDS_MAX"],
   "resources in cooldown": ["COOLDOWNS_MAX"],
-  "wait for a reply": ["STALL_TIMEOUT_MS_MIN"],
+  "silence after which": ["STALL_TIMEOUT_MS_MIN"],
   "bytes and elements": ["REPLY_BYTES_MAX", "REPLY_ELEMENTS_MAX"],
   "lifetime of a queue": ["QUEUE_TTL_MS"],
 };

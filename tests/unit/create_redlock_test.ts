@@ -244,22 +244,17 @@ Deno.test("createRedlock() has its options reach the lock and the connection", a
   await closing;
 });
 
-for (const [nodeTimeoutMs, stallTimeoutMs] of [[50, 1_000], [3_000, 3_000]]) {
-  const silentMs = Math.max(stallTimeoutMs, 2_000);
-  Deno.test(`createRedlock() with a nodeTimeoutMs of ${nodeTimeoutMs} lets a new connection be silent for ${silentMs} ms`, async () => {
+for (const [nodeTimeoutMs, stallTimeoutMs] of [[50, 2_000], [1_000, 2_000], [3_000, 6_000]]) {
+  Deno.test(`createRedlock() with a nodeTimeoutMs of ${nodeTimeoutMs} lets a connection be silent for ${stallTimeoutMs} ms`, async () => {
     using clock = startFakeClock();
     const { redlock, network, events } = create(["redis://h"], { nodeTimeoutMs, ttlMs: 60_000 });
     const trying = redlock.tryAcquire("a").catch((error) => error);
-    await clock.tick(silentMs - 10);
+    await clock.tick(stallTimeoutMs - 10);
     assertEquals(network.transports[0].closed, false);
     await clock.tick(stallTimeoutMs / 4 + 30); // each look lets the sockets be read before
     assertEquals(network.transports[0].closed, true);
     assertEquals(connectionEvents(events), [
-      [
-        "node-disconnected",
-        NAME,
-        `Connection to ${NAME} left a command without a reply for ${stallTimeoutMs} ms`,
-      ],
+      ["node-disconnected", NAME, `Connection to ${NAME} was silent for ${stallTimeoutMs} ms`],
     ]);
     assertInstanceOf(await trying, QuorumError);
     const closing = redlock.close();

@@ -119,7 +119,7 @@ export const WIRE_SCENARIOS: readonly Scenario[] = [
     )),
     missing: (outcome) => {
       const sinceMs = locksOf(outcome, 0)[1]?.sinceMs ?? Infinity;
-      return sinceMs < 3_500 ? undefined : `the second lock was acquired at ${sinceMs} ms`;
+      return sinceMs < 4_500 ? undefined : `the second lock was acquired at ${sinceMs} ms`;
     },
     catches: ["silent-connection-kept"],
   }),

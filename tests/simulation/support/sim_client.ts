@@ -21,8 +21,8 @@ import type { SeededRandom } from "./seeded_random.ts";
 import type { SimProcess } from "./sim_process.ts";
 import type { World } from "./world.ts";
 
-/** The shortest wait for a reply after which the preset replaces a silent connection. */
-const STALL_TIMEOUT_MS_MIN = 1_000;
+/** The shortest silence after which the preset replaces a connection, in milliseconds. */
+const STALL_TIMEOUT_MS_MIN = 2_000;
 /** How long a value is. */
 const VALUE_LENGTH = 40;
 
@@ -132,7 +132,7 @@ export class SimClient {
     const guard = restartGuardMs === undefined ? {} : { restartGuardMs, ttlMs: restartGuardMs };
     const connection = resolveClientOptions({
       connectTimeoutMs,
-      stallTimeoutMs: Math.max(STALL_TIMEOUT_MS_MIN, this.nodeTimeoutMs(30_000)),
+      stallTimeoutMs: Math.max(STALL_TIMEOUT_MS_MIN, 2 * this.nodeTimeoutMs(30_000)),
       clientName: login ? this.name : undefined,
       connect: world.network.connectOf(process),
     });

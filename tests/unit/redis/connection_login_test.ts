@@ -16,7 +16,7 @@ test("Connection sends the login and the commands that wait in one write, and ea
   await bench.feed("+OK\r\n+OK\r\n+one\r\n-ERR two\r\n");
   await bench.advance(2_600);
   const replies = bench.replies.map(([context, reply]) => [context, String(reply)]);
-  const message = `Connection to ${NAME} left a command without a reply for 2000 ms`;
+  const message = `Connection to ${NAME} was silent for 2000 ms`;
   assertEquals(replies, [[1, "one"], [2, "ReplyError: ERR two"], [3, message]]);
 });
 

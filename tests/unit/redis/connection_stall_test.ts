@@ -4,15 +4,15 @@ import { runMicrotasks } from "../../support/fake_clock.ts";
 import { NAME } from "../../support/stream_bench.ts";
 
 for (const lastMs of [10, 240, 260, 740, 990, 1_010, 30_000 - 10]) {
-  test(`Connection leaves a command without a reply for stallTimeoutMs, is silent for two seconds, and a quarter more at most, ${lastMs} ms after the command before`, async (bench) => {
+  test(`Connection is silent for stallTimeoutMs and at most a quarter more, from a command ${lastMs} ms after the one before`, async (bench) => {
     bench.use({ stallTimeoutMs: 1_000 });
     const { transport } = await bench.open();
     await bench.advance(lastMs);
     await bench.submit(1);
-    await bench.advance(Math.max(1_000, 2_000 - lastMs) - 20);
+    await bench.advance(980);
     assertEquals(bench.replies, []);
     await bench.advance(290);
-    const message = `Connection to ${NAME} left a command without a reply for 1000 ms`;
+    const message = `Connection to ${NAME} was silent for 1000 ms`;
     assertEquals([bench.replies, transport.closed], [[[1, message, "unknown"]], true]);
     await bench.advance(100);
     assertEquals(bench.network.transports.length, 2);
